@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from placement.api.results.placing import FinalRow, FinalsResult
@@ -105,6 +105,12 @@ def differences_cells(row: Difference, name: str = "") -> tuple[str, ...]:
         _signed(row.explains_s),
         "within scatter" if row.is_noise else "",
     )
+
+
+def middle_step(steps_s: Sequence[float]) -> str:
+    """What the timeline of a run shows of its steps: of an even number none takes the median."""
+    is_even = len(steps_s) > 1 and len(steps_s) % 2 == 0
+    return "the shorter of the two middle steps" if is_even else "the step of median length"
 
 
 def explanation_of(result: RunResult) -> Explanation | None:

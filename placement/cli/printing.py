@@ -128,7 +128,7 @@ def lines_of_steps(answer: StepsResult) -> Iterator[str]:
 
 
 def table_of(rows: Sequence[CompareRow]) -> Iterator[str]:
-    """Rows of a comparison for a person: aligned columns named as on the Compare page, then notes.
+    """Rows of a comparison for a person: aligned columns named as on the tab Board, then notes.
 
     A column in which no row says anything is left out.
     """

@@ -42,13 +42,14 @@ WORDS = {
     "compare": "Comparing methods",
     "what-if": "Placing for the what-if machine",
 }
-PAGES = {
-    "place": "Place",
-    "profile": "Devices",
-    "run": "Run",
-    "train": "Run",
-    "compare": "Compare",
-    "what-if": "What if",
+# Where it is said why a job came to nothing.
+REASONS = {
+    "place": "above the picture",
+    "profile": "on the page Devices",
+    "run": "in the tab Run",
+    "train": "in the tab Run",
+    "compare": "in the tab Board",
+    "what-if": "in the tab What if",
 }
 NOT_STARTED = "The job was not started."
 MEASURING, SEARCHING = ("run", "train"), ("place", "compare", "what-if")
@@ -216,7 +217,10 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         return f"Run finished: {in_short(result)}, {result.bottleneck} sets the pace."
     if job.status == "done" and isinstance(result, RunResult):
         return f"Run finished: median {in_short(result)}."
-    return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
+    if job.status == "cancelled":
+        # Whoever cancelled it reads so where its progress stood.
+        return ""
+    return f"{WORDS[job.verb]} did not finish; the reason stands {REASONS[job.verb]}."
 
 
 def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:

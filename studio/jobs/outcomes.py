@@ -185,8 +185,11 @@ def end_of_training_kept(project: Project, job: jobs.Job) -> str:
 def answer_taken_over(project: Project, job: jobs.Job) -> str:
     """Put what a method found for a what-if machine on the shelf for such; what to tell."""
     result = job.result
+    if job.status == "cancelled":
+        return ""
     if job.status != "done" or not isinstance(result, WhatIfPlaceResult) or not result.placement:
-        return "Placing for the what-if machine did not finish; the reason stands on its page."
+        why = "the reason stands in the tab What if."
+        return f"Placing for the what-if machine did not finish; {why}"
     shelf = what_if_shelf(project.folder, job.about.shelf)
     taken: Sequence[str] = [i.name for i in shelf.items]
     placer = job.about.placer

@@ -81,6 +81,20 @@ def test_an_edit_after_the_run_is_told_and_the_run_stays_what_it_was():
     editing.edit(now, (op,), other)
     assert "edited after this run" in texts(checked(app.run()))
     assert metric(app, "Measured step time").value == "30 ms"
+    now = snapshot(project)
+    measured = timelines.panels(now, timelines.chosen(now))[1]
+    assert measured.note.endswith("a run of mine before its last edit")
+
+
+def test_of_an_even_number_of_steps_the_one_that_is_drawn_is_not_called_the_median():
+    _, project = opened("timeline")
+    for steps_s, shown in (
+        ([0.030, 0.029, 0.033], "the step of median length"),
+        ([0.030, 0.029, 0.033, 0.034], "the shorter of the two middle steps"),
+    ):
+        finished_run(project, steps_s=steps_s)
+        now = snapshot(project)
+        assert timelines.panels(now, timelines.chosen(now))[1].title == f"Measured, {shown}"
 
 
 def test_a_run_of_another_placement_is_told_apart():

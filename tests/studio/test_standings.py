@@ -141,7 +141,7 @@ def test_a_run_is_found_by_what_ran_and_an_edit_afterwards_is_told():
     name = now.shelf.add("mine", now.placement, HAND, Facts(start="heft"))
     row = row_of(again(now.project), name)
     assert row.measured.edited is False and row.notes == ("by hand, from heft",)
-    assert "heft, which did, is the same placement" in " ".join(board.notes_of(row))
+    assert "one of heft, which is the same placement" in " ".join(board.notes_of(row))
     # The same words are said once, for all that they are true of.
     twice = [row, replace(row, name="yours")]
     assert list(board.by_note(twice).values()) == [[name, "yours"]]
@@ -271,9 +271,14 @@ def test_notes_say_what_figures_do_not():
         "x",
     ]
     assert row.gap == 1.0
+    scattered = standings.Measured(1.0, 0.0, False, False, scattered=True, of="b")
+    assert board.notes_of(replace(row, broken=(), notes=(), measured=scattered)) == [
+        "its run was one of b, which is the same placement",
+        "the steps of its run scattered, so trust neither time nor error; run again",
+    ]
     assert board.notes_of(replace(row, made_by=HAND))[1] == "edited since it was measured"
 
 
 def test_jobs_of_both_kinds_are_named_on_the_pages():
     for verb in ("compare", "what-if"):
-        assert kinds.WORDS[verb] and kinds.PAGES[verb]
+        assert kinds.WORDS[verb] and kinds.REASONS[verb]

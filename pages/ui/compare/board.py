@@ -302,12 +302,12 @@ def notes_of(row: Standing) -> list[str]:
     if row.measured and row.measured.edited:
         what = "edited" if row.made_by == HAND else "placed again by its method"
         notes.append(f"{what} since it was measured")
+    if row.measured and not row.measured.edited and row.measured.of not in ("", row.name):
+        notes.append(f"its run was one of {row.measured.of}, which is the same placement")
     if row.measured and row.measured.emulated:
         notes.append("its run was emulated, not measured")
     if row.measured and row.measured.scattered:
         notes.append("the steps of its run scattered, so trust neither time nor error; run again")
-    if row.measured and not row.measured.edited and row.measured.of not in ("", row.name):
-        notes.append(f"never ran itself; {row.measured.of}, which did, is the same placement")
     return [*notes, *row.notes]
 
 

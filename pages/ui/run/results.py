@@ -11,7 +11,7 @@ from pages.ui.run import baselines, refinement
 from pages.ui.shell import glossary
 from placement.api.results.running import RunResult
 from placement.api.results.training import TrainResult
-from placement.api.wording import drift_in_words, range_in_words, tokens_in_words
+from placement.api.wording import drift_in_words, middle_step, range_in_words, tokens_in_words
 from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
@@ -46,7 +46,7 @@ def show(now: Studio, job: jobs.Job) -> None:
         result,
         job.id,
         sources,
-        ("Predicted when it ran", f"{result.verb}, the step of median length"),
+        ("Predicted when it ran", f"{result.verb}, {middle_step(result.steps_s)}"),
         path=critical_path(result.timeline),
         against=result.predicted_timeline,
     )

@@ -13,6 +13,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
 from placement.api.results.running import RunResult, StreamResult
+from placement.api.wording import middle_step
 from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
@@ -111,13 +112,16 @@ def _whose(now: Studio, run: Measured) -> str:
         return f"placement {name}"
     if runs.of_placement((run.job,), now.placement) is not None:
         return f"a run of {name}, which is the same placement as {now.named.name}"
+    if name == now.named.name:
+        changed = "its last edit" if now.named.by_hand else "its method made it anew"
+        return f"a run of {name} before {changed}"
     return f"a run of {name} and not of {now.named.name}, which is on the screen"
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _measured(job: str, of: str, key: tuple[int, int], _now: Studio, _run: Measured) -> gantt.Panel:
     now, run = _now, _run
-    timeline, what = run.result.timeline, "the step of median length"
+    timeline, what = run.result.timeline, middle_step(run.result.steps_s)
     if run.streams:
         emulated = run.result.emulated
         what = "one sample alone" if emulated else "the first samples of the full pipeline"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import to_builtins
 
+from pages.ui.desk import dock
 from pages.ui.session.current import snapshot
 from placement.core.machine import Device, Machine
 from placement.core.verb_options import CompareOptions, PlaceOptions, ProfileOptions, RunOptions
@@ -72,6 +73,27 @@ def test_an_answer_for_a_what_if_machine_is_not_taken_twice(project):
     for _ in range(2):
         assert "would reach 20 ms" in outcomes.answer_taken_over(project, job)
     assert len(outcomes.what_if_shelf(project.folder, now(project).shelf.folder.name).items) == 1
+
+
+@pytest.mark.parametrize("verb", sorted(kinds.REASONS))
+def test_a_job_that_came_to_nothing_says_where_the_reason_stands(project, verb):
+    job = project.folder / "jobs" / finished(project, verb)
+    (job / "events.jsonl").write_text("")
+    (told,) = kinds.collect(now(project))
+    place = "the tab Board" if verb == "compare" else kinds.REASONS[verb]
+    assert place in told
+    tab = place.rpartition("the tab ")[2] if "the tab " in place else ""
+    assert tab in ("", dock.BOARD, dock.RUN, dock.WHAT_IF)
+
+
+@pytest.mark.parametrize("verb", sorted({*kinds.REASONS} - {"compare"}))
+def test_what_a_person_cancels_is_told_once_where_its_progress_stood(project, verb):
+    job = project.folder / "jobs" / finished(project, verb)
+    (job / "events.jsonl").write_text("")
+    record = json.loads((job / "job.json").read_text())
+    write_json(job / "job.json", {**record, "cancelled": True})
+    assert kinds.collect(now(project)) == []
+    assert jobs.read(project.folder, job.name).message == "Stopped before it finished."
 
 
 def test_a_damaged_result_holds_up_no_other(project):

@@ -1,16 +1,20 @@
 """Compiling ahead: a placer run once on a tiny problem of the same kind.
 
 What is compiled depends on the kinds of arrays, not on their sizes, so that afterwards the time of
-`place` is the method's own. `python -m placement.advice.warming` does it for all placers.
+`place` is the method's own. `python -m placement.advice.warming` does it for all placers, or for
+words such as heft:latency:segment.
 """
 
 import dataclasses
+import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 
 import numpy as np
 
+from placement.compiled.cache import note_warm
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
@@ -82,23 +86,39 @@ def _tiny(objective: Objective, execution: Execution, memory_model: str) -> Prob
 
 def warm_up_all(name: str) -> str:
     """Have compiled what one placer needs for all kinds of problem; its name again."""
-    from placement.placers import placer_class
-
-    kind = placer_class(name)
-    for execution in (e for e in Execution if e in kind.executions):
-        for objective in (o for o in Objective if o in kind.objectives):
-            model = "live" if execution.uses_links else "sum"
-            tiny = _tiny(objective, execution, model)
-            splits = execution is Execution.CALL and objective is Objective.THROUGHPUT
-            for rules in RULES if splits else RULES[:1]:
-                warm_up(kind(), replace(tiny, rules=rules))
+    for execution in Execution:
+        for objective in Objective:
+            warm_up_word(word_of(name, objective, execution))
     return name
 
 
-def main() -> None:
-    """Compile all placers, on all cores."""
+def word_of(name: str, objective: str, execution: str) -> str:
+    """What stands for a placer at one kind of problem."""
+    return f"{name}:{objective}:{execution}"
+
+
+def warm_up_word(word: str) -> None:
+    """Have compiled what a placer needs for one kind of problem, and note that it is."""
+    from placement.placers import placer_class
+
+    name, *about = word.split(":")
+    kind, objective, execution = placer_class(name), Objective(about[0]), Execution(about[1])
+    if objective in kind.objectives and execution in kind.executions:
+        tiny = _tiny(objective, execution, "live" if execution.uses_links else "sum")
+        splits = execution is Execution.CALL and objective is Objective.THROUGHPUT
+        for rules in RULES if splits else RULES[:1]:
+            warm_up(kind(), replace(tiny, rules=rules))
+    note_warm(word)
+
+
+def main(words: Sequence[str] = ()) -> None:
+    """Compile what words stand for, or all placers on all cores."""
     from placement.placers import names
 
+    if words:
+        for word in words:
+            warm_up_word(word)
+        return
     # What most of them share first, so that it is compiled once.
     warm_up_all("heft")
     # The automatic one tries most of the others: beside them it would compile what they do again.
@@ -109,4 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

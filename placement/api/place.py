@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from placement.core.timeline import Timeline
     from placement.placers.base import Finalist, Placer, Progress
 
-COMPILING = "compiling, the first time only"
+COMPILING = "loading the method, which is compiled the first time"
 
 
 @dataclass(frozen=True)

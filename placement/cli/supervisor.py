@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from placement.cli import compiling
 from placement.cli.options import fail
+from placement.cli.printing import listener
+from placement.core.events import silent
 from placement.files.home import home
 from placement.files.output import drafts
 from profiling.sandbox import confinement
@@ -129,6 +132,9 @@ def _is_elsewhere(options: Namespace) -> bool:
 
 def supervise(options: Namespace, arguments: Sequence[str]) -> int:
     """Run a command about a file in a confined process; the exit status to end with."""
+    status = _compile_before(options)
+    if status:
+        return status
     # Where it cannot be made, whoever needs it says so.
     with suppress(OSError):
         home().mkdir(parents=True, exist_ok=True)
@@ -147,6 +153,26 @@ def supervise(options: Namespace, arguments: Sequence[str]) -> int:
     if code == -signal.SIGINT:
         return fail("Stopped.")
     return code if code >= 0 else fail(confinement.ending(code, Path(options.input).name))
+
+
+def _compile_before(options: Namespace) -> int:
+    """Have compiled what the confined process could not keep; 0 unless this is told to end."""
+    words = compiling.missing(options)
+    tell = listener(options) if words else silent
+    for number, word in enumerate(words):
+        what = compiling.COMPILING
+        tell({"event": "progress", "what": what, "step": number, "of": len(words)})
+        with _passing_on_signals() as started:
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            child = subprocess.Popen(compiling.command(word), cwd=confinement.ROOT, **quiet)
+            started(child)
+            code = child.wait()
+        if code == -signal.SIGTERM:
+            return 128 + signal.SIGTERM
+        if code == -signal.SIGINT:
+            return fail("Stopped.")
+        # Whatever else kept it from being compiled, the confined process compiles for itself.
+    return 0
 
 
 def _named(options: Namespace, names: Sequence[str]) -> Iterator[Path]:

@@ -8,7 +8,6 @@ function to another, such as True, would compile the other once more for that ve
 """
 
 import copy
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from placement.compiled.cache import cache_folder, shared_folder
+from placement.compiled.cache import cache_folder, is_writable, shared_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
 numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
@@ -26,19 +25,9 @@ numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
 _njit: Any = numba.njit
 
 
-def _is_kept() -> bool:
-    """Whether what is compiled can be kept; numba would refuse to compile where it cannot."""
-    folder = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return False
-    return True
-
-
 _OPTIONS = {
-    "cache": _is_kept(),
+    # Where nothing can be kept numba would refuse to compile.
+    "cache": is_writable(Path(numba.config.CACHE_DIR)),  # type: ignore[attr-defined]
     "nogil": True,
     "error_model": "numpy",
     "no_cfunc_wrapper": True,

@@ -14,8 +14,8 @@ from pathlib import Path
 from placement.compiled.cache import cache_folder, is_warm, is_writable
 
 COMPILING = "compiling, once on this computer, for a minute or a few"
-# The method that tries most others, for a command that names none; what every problem needs.
-MANY, LEAST = "auto", "single"
+# Where a command names no method: what predicting a placement needs is compiled for each.
+LEAST = "single"
 # What calls the parts of a program on its lanes, where a model is measured or run.
 LANES = "lanes"
 _COMPILE_LANES = (
@@ -48,6 +48,6 @@ def command(word: str) -> list[str]:
 
 def _placers(options: Namespace) -> Iterator[str]:
     if hasattr(options, "placers"):
-        yield from (options.placers or MANY).split(",")
+        yield from options.placers.split(",")
     else:
         yield getattr(options, "placer", None) or LEAST

@@ -30,6 +30,7 @@ from studio.jobs import command_line, jobs, outcomes, records
 from studio.jobs.event_log import Damaged, NotKept
 from studio.jobs.records import About
 from studio.project import placements
+from studio.project.facts import Named
 from studio.project.files import all_or_nothing, write_text
 from studio.project.placements import Shelf
 from studio.snapshot import Studio
@@ -76,6 +77,7 @@ def start_place(now: Studio, options: PlaceOptions, ops: Sequence[str] = ()) -> 
         shelf=now.shelf.folder.name,
         objective=now.settings.objective,
         time_limit_s=options.time_limit_s,
+        screen=now.shelf.screen,
     )
     return _start(now, argv, about)
 
@@ -245,17 +247,43 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
     else:
         assert result.placement is not None
         placed = _with_names_of(now, shelf, name, result.placement)
+        aside = _is_another_on_screen(job, shelf)
+        # What somebody looks at does not become another placement under its name.
+        beside = bool(about.num_selected) or (aside and _is_current(shelf, name))
         name = placements.keep(
-            now.project, shelf, name, placed, about.placer, facts, beside=bool(about.num_selected)
+            now.project, shelf, name, placed, about.placer, facts, show=not aside, beside=beside
         )
+        if aside:
+            jobs.note(now.project.folder, job.id, aside=True)
     now.project.change()
     found = outcomes.predicted(result)
     if result.measured_s is not None:
         found += f", measured {formatting.seconds(result.measured_s)}"
+    if jobs.read(now.project.folder, job.id).about.aside:
+        # It is told beside the button that shows it.
+        return ""
     if result.cancelled:
         return f"Stopped early; the best that {name} had found is kept: {found}."
     faster = "" if won is result else f" {outcomes.whole_cpu_in_words(won)}"
     return f"Placed by {name}: {found}.{faster}"
+
+
+def _is_another_on_screen(job: jobs.Job, shelf: Shelf) -> bool:
+    """Whether a person has edited, or chosen another placement, since a method began."""
+    return job.about.screen not in ("", shelf.screen)
+
+
+def _is_current(shelf: Shelf, name: str) -> bool:
+    return shelf.current is not None and shelf.current.name == name
+
+
+def ended_aside(now: Studio) -> tuple[jobs.Job, Named] | None:
+    """The newest method whose result was put aside, and that; None where nobody need be told."""
+    job = jobs.latest(now.project.folder, "place")
+    if job is None or not job.about.aside or job.about.dismissed:
+        return None
+    found = next((item for item in now.shelf.items if item.facts.job == job.id), None)
+    return None if found is None or found.name == now.named.name else (job, found)
 
 
 def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:

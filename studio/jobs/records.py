@@ -17,7 +17,9 @@ class About(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
     """What a job is about: what it was asked, of which placement, and what became of it.
 
     `start` is the placement that a selection was placed in. `collected` jobs have ended and had
-    their result taken over, `told` ones could not have it written.
+    their result taken over, `told` ones could not have it written. `screen` stands for what was
+    on the screen when a method began; where that has changed meanwhile its result is put `aside`:
+    among the placements, and not on the screen.
     """
 
     placer: str = ""
@@ -40,6 +42,8 @@ class About(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
     told: bool = False
     dismissed: bool = False
     imported: bool = False
+    screen: str = ""
+    aside: bool = False
 
     @property
     def goal(self) -> Objective:

@@ -89,6 +89,14 @@ class Shelf:
         items, name = self.items, self._index().current
         return next((i for i in items if i.name == name), items[0] if items else None)
 
+    @property
+    def screen(self) -> str:
+        """Stands for what a person has on the screen: which placement, and what was done to it."""
+        current = self.current
+        if current is None:
+            return ""
+        return fingerprint_of([current.name, self.history(current.name).text])
+
     def named(self, name: str) -> Named:
         found = next((i for i in self.items if i.name == name), None)
         if found is None:

@@ -9,7 +9,14 @@ from streamlit.runtime.pages_manager import PagesManager
 from pages.ui.panels import yardstick
 from pages.ui.session import callbacks, choices, saving
 from pages.ui.session.current import studio
-from pages.ui.shell import glossary, messages, model_request, next_step, opening_wait
+from pages.ui.shell import (
+    ended_aside,
+    glossary,
+    messages,
+    model_request,
+    next_step,
+    opening_wait,
+)
 from placement.core import formatting
 from studio.jobs import jobs, kinds
 from studio.project import store
@@ -77,6 +84,8 @@ def _said(takes_new: bool) -> None:
         messages.take_new(now)
     messages.still_true(now)
     with contextlib.suppress(ValueError):
+        ended_aside.show(now)
+    with contextlib.suppress(ValueError):
         # Where the model or the machine cannot be had, its page says so.
         yardstick.show(now)
 
@@ -89,10 +98,13 @@ def _heartbeat() -> None:
     before = choices.may_write()
     with callbacks.uninterrupted():
         mine = choices.renew_claim(now.project)
+        open_jobs = jobs.open_ones(now.project.folder)
         told = kinds.collect(now) if mine else []
+        # Of some there is nothing to say, but all of the page is of before.
+        has_ended = jobs.open_ones(now.project.folder) != open_jobs
         for text in told:
             choices.say("info", text)
-    if told or mine != before or saving.is_outdated():
+    if told or has_ended or mine != before or saving.is_outdated():
         st.rerun()
     _account(now)
 

@@ -1,7 +1,9 @@
 """Who may change a project: one session at a time, so that two tabs never overwrite each other.
 
 A session is alive while its own server says so. A session of another server process on this
-computer counts as alive while that process runs and has renewed its claim lately.
+computer counts as alive while that process runs and has renewed its claim lately. A page that is
+loaded again is another session: for a while after the first one's end those that were looking on
+leave the project to whoever comes.
 """
 
 import os
@@ -19,7 +21,12 @@ STALE_AFTER_S = 30.0
 # A page that the browser keeps for its Back button stays connected, but renews nothing any more; a
 # tab in the background renews once a minute.
 FROZEN_AFTER_S = 90.0
+# For how long onlookers wait once a session has ended.
+RELOAD_S = 10.0
 _claiming = threading.Lock()
+# By a project's folder: who looked on while another session had it, and since when that is gone.
+_onlookers: dict[Path, set[str]] = {}
+_gone_since: dict[Path, tuple[str, float]] = {}
 
 
 class Claim(Struct, frozen=True):
@@ -62,6 +69,8 @@ def claim(
             write_json(folder / "owner.json", mine, make_folder=False, is_change=False)
         except FileNotFoundError:
             return False
+        _onlookers.get(folder, set()).discard(session)
+        _gone_since.pop(folder, None)
         return True
 
 
@@ -70,7 +79,25 @@ def is_free(folder: Path, session: str, connected: Callable[[str], bool]) -> boo
     other = holder(folder)
     if other is None or (other.session, other.server) == (session, this_server()):
         return True
-    return not is_alive(other, connected, time.time())
+    if is_alive(other, connected, time.time()):
+        _onlookers.setdefault(folder, set()).add(session)
+        _gone_since.pop(folder, None)
+        return False
+    return session not in _onlookers.get(folder, ()) or _has_been_gone(folder, other)
+
+
+def _has_been_gone(folder: Path, other: Claim) -> bool:
+    """Whether a session that has ended had the time to come back, by when its end was noticed.
+
+    One of another server was silent for longer than that.
+    """
+    if other.server != this_server():
+        return True
+    who, since_s = _gone_since.get(folder, ("", 0.0))
+    if who != other.session:
+        since_s = time.time()
+        _gone_since[folder] = other.session, since_s
+    return time.time() - since_s >= RELOAD_S
 
 
 def _server_runs(server: str) -> bool:

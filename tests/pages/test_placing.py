@@ -16,6 +16,7 @@ from studio.jobs import command_line, kinds
 from studio.project import pins, store
 from studio.project.files import write_json
 from tests.pages.going import go
+from tests.pages.test_pages import checked, opened, texts
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -159,3 +160,19 @@ def test_names_of_devices_are_shown_letter_by_letter_and_too_much_is_said():
     assert "too much" in drawn and "width:25.0%" in drawn and "width:100.0%" in drawn
     free = device_loads.html([Load("a", "#0072b2", 2, 0.5, 0.25, 3000, None)], "s")
     assert "too much" not in free and "2 ops" in free and " of " not in free
+
+
+def test_what_was_put_aside_is_shown_when_somebody_asks_for_it():
+    app, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    first = now(project).named.name
+    finished_job(project, "annealing", 0)
+    record = max((project.folder / "jobs").iterdir()) / "job.json"
+    told = json.loads(record.read_text())
+    told["about"]["screen"] = "of before an edit"
+    write_json(record, told)
+    checked(app.run())
+    assert now(project).named.name == first
+    assert "annealing has ended: " in texts(app) and f"against {first}." in texts(app)
+    next(b for b in app.button if b.label == "Show it").click()
+    checked(app.run())
+    assert now(project).named.name == "annealing" and "has ended" not in texts(app)

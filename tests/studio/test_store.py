@@ -168,6 +168,25 @@ def test_a_closed_session_gives_way(tmp_path):
     assert claim.claim(tmp_path, "two", never)
 
 
+def test_who_looked_on_waits_for_a_page_that_is_loaded_again(tmp_path, monkeypatch):
+    """The page comes back as another session, which finds the project free before onlookers do."""
+    assert claim.claim(tmp_path, "one", always)
+    assert not claim.claim(tmp_path, "onlooker", always)
+
+    def connected(session):
+        return session != "one"
+
+    assert not claim.claim(tmp_path, "onlooker", connected)
+    assert claim.claim(tmp_path, "one again", connected)
+    assert not claim.claim(tmp_path, "onlooker", connected)
+    # Where nobody comes back it is free after a while.
+    clock = [time.time()]
+    monkeypatch.setattr(claim.time, "time", lambda: clock[0])
+    assert not claim.claim(tmp_path, "onlooker", never)
+    clock[0] += claim.RELOAD_S
+    assert claim.claim(tmp_path, "onlooker", never)
+
+
 def test_taking_over_is_noticed_by_the_first_session(tmp_path):
     claim.claim(tmp_path, "one", always)
     assert claim.claim(tmp_path, "two", always, force=True)

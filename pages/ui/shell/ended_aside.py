@@ -28,11 +28,12 @@ def show(now: Studio) -> None:
         share = predicted.value / now.simulated.value - 1.0
         change = f", {formatting.percent(share, signed=True)} against {now.named.name}"
     value = formatting.seconds(predicted.value, now.problem.unit)
-    row = st.container(horizontal=True, gap="small", vertical_alignment="center")
-    row.info(glossary.plain(f"{item.name} has ended: {value}{change}."), width="content")
-    about: dict[str, Any] = {"args": (job.id, item.name), "disabled": not choices.may_write()}
-    row.button("Show it", key=f"aside-show-{job.id}", on_click=_show, **about)
-    row.button("Dismiss", key=f"aside-dismiss-{job.id}", on_click=_dismiss, **about)
+    text, look, gone = st.columns([0.72, 0.14, 0.14], vertical_alignment="center")
+    text.info(glossary.plain(f"{item.name} has ended: {value}{change}."))
+    about: dict[str, Any] = {"args": (job.id, item.name), "width": "stretch"}
+    about["disabled"] = not choices.may_write()
+    look.button("Show it", key=f"aside-show-{job.id}", on_click=_show, **about)
+    gone.button("Dismiss", key=f"aside-dismiss-{job.id}", on_click=_dismiss, **about)
 
 
 def _show(job_id: str, name: str) -> None:

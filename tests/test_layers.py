@@ -31,7 +31,7 @@ HEAVY = {
 }
 # Folders, from the bottom up. A folder imports those of its own row and of rows below it.
 ROWS = (
-    ("placement.compiled", "placement.core", "placement.files"),
+    ("placement.compiled", "placement.core", "placement.files", "placement.parallel"),
     ("placement.costs", "placement.constraints"),
     ("placement.simulator",),
     ("placement.formats", "placement.zoo", "placement.loaders"),

@@ -20,7 +20,11 @@ from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.objective import PLAIN, CallRules
 from placement.core.problem import Execution, Objective, Problem, own_kernels
-from placement.placers.base import Placer
+from placement.core.verb_options import PlaceOptions
+from placement.parallel.calls import Call, travels
+from placement.parallel.executor import HERE
+from placement.placers import placer_class
+from placement.placers.base import Placer, build
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import simulate
 
@@ -31,13 +35,34 @@ RULES = (PLAIN, CallRules(gpipe=True), CallRules(cluster_size=1, slow_link_facto
 
 def warm_up(placer: Placer, problem: Problem) -> None:
     """Have compiled what the placer needs for problems of this kind."""
-    tiny = replace(
-        _tiny(problem.objective, problem.execution, problem.memory_model), rules=problem.rules
-    )
+    _try(placer, tiny_like(problem))
+
+
+def tiny_like(problem: Problem) -> Problem:
+    """A tiny problem of the same kind."""
+    tiny = _tiny(problem.objective, problem.execution, problem.memory_model)
+    return replace(tiny, rules=problem.rules)
+
+
+def warming(placer: type[Placer], options: PlaceOptions, problem: Problem) -> Call:
+    """The same for other computers; files of policies are not theirs."""
+    files = {field.name for field in dataclasses.fields(placer) if "policy" in field.metadata}
+    settings = {name: value for name, value in options.settings.items() if name not in files}
+    asked = PlaceOptions(placer=options.placer, settings=settings)
+    return Call(warm_up_there, args=(asked, tiny_like(problem)))
+
+
+@travels
+def warm_up_there(options: PlaceOptions, tiny: Problem) -> None:
+    """Have compiled what a placer needs for such problems."""
+    _try(build(placer_class(options.placer), options), tiny)
+
+
+def _try(placer: Placer, tiny: Problem) -> None:
     names = {f.name for f in dataclasses.fields(placer)}
     fewer = {"max_iterations": 2} if "max_iterations" in names else {}
     try:
-        placement = replace(placer, time_limit_s=None, **fewer).place(tiny)
+        placement = replace(placer, time_limit_s=None, executor=HERE, **fewer).place(tiny)
     except ValueError:
         # Its settings speak of the real problem's devices and ops.
         placement = tiny.placement_of(np.zeros(tiny.num_units, dtype=np.int64))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from placement.api.place import place
+from placement.api.place import alone, executor_of, place
 from placement.api.results.placing import CompareRow
 from placement.api.run import run, stream
 from placement.core.events import Emit, never, silent
 from placement.core.formatting import Drawn
 from placement.core.objective import Objective
-from placement.core.verb_options import CompareOptions, made
+from placement.core.verb_options import LOCAL, CompareOptions, made
+from placement.parallel.calls import Call
+from placement.parallel.executor import HERE, Executor, Job, Stop
 
 if TYPE_CHECKING:
+    from placement.advice.searching import Search
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
@@ -64,18 +69,85 @@ def compare(
     for name in options.placers:
         require_fitting(name, placer_class(name), problem, "leave it out")
     names = [current_name(name) for name in options.placers]
-    rows = []
-    for number, name in enumerate(names):
-        heard = _Numbered(emit, name, number, len(names))
+    executor = executor_of(options.search_on, problem, partial(_tell_loss, emit))
+    course = _Course(model, problem, names, options, emit, stop)
+    if executor is HERE:
+        for number in range(len(names)):
+            course.take(number, None)
+            if stop():
+                break
+    else:
+        course.search(executor)
+    if all(row.value is None for row in course.rows):
+        raise ValueError(course.rows[0].error)
+    return Board(course.rows, (device.name for device in problem.machine.devices))
+
+
+class _Course:
+    """A comparison on its way: rows by the number of their placer."""
+
+    def __init__(
+        self,
+        model: Model,
+        problem: Problem,
+        names: Sequence[str],
+        options: CompareOptions,
+        emit: Emit,
+        stop: Callable[[], bool],
+    ) -> None:
+        self._model, self._problem, self._names, self._emit = model, problem, names, emit
+        # Whoever searches elsewhere has been asked, and what is searched here is searched here.
+        self._options, self._stop = dataclasses.replace(options, search_on=LOCAL), stop
+        self._rows: dict[int, CompareRow] = {}
+
+    @property
+    def rows(self) -> list[CompareRow]:
+        return [self._rows[number] for number in sorted(self._rows)]
+
+    def take(self, number: int, searched: Search | str | None) -> None:
+        """The row of a placer, from what it found elsewhere or is still to find."""
+        name = self._names[number]
+        heard = _Numbered(self._emit, name, number, len(self._names))
         heard({"event": "progress", "what": ""})
-        row = _row(model, problem, name, options, heard, stop)
-        emit({"event": "row", **row.to_json()})
-        rows.append(replace(row, placement=None))
-        if stop():
-            break
-    if all(row.value is None for row in rows):
-        raise ValueError(rows[0].error)
-    return Board(rows, (device.name for device in problem.machine.devices))
+        row = _row(self._model, self._problem, name, self._options, heard, self._stop, searched)
+        self._emit({"event": "row", **row.to_json()})
+        self._rows[number] = replace(row, placement=None)
+
+    def search(self, executor: Executor) -> None:
+        """Have each placer search on a host, those that compute on all cores on one of their own;
+        what is measured is measured once all have."""
+        from placement.advice.searching import search
+        from placement.placers import placer_class
+
+        kinds = [placer_class(name) for name in self._names]
+        live, found = self._options.live, dict[int, Search | str]()
+        jobs = [
+            Job(
+                here=partial(self._take_here, number),
+                away=partial(Call, search, (self._problem,), (self._options.of(name),)),
+                back=partial(found.__setitem__ if live else self.take, number),
+                whole=kind.all_cores,
+            )
+            for number, (name, kind) in enumerate(zip(self._names, kinds, strict=True))
+        ]
+        busy = next((kind for kind in kinds if kind.all_cores), kinds[0])
+        with alone(busy, self._problem, self._emit):
+            executor.each(jobs, lambda: not self._stop())
+        for number, searched in sorted(found.items()):
+            if not self._stop():
+                self.take(number, searched)
+
+    def _take_here(self, number: int, stop: Stop) -> None:
+        from profiling.measuring.lock import held_already
+
+        # By a thread of the one that holds the lock.
+        with held_already():
+            if not stop():
+                self.take(number, None)
+
+
+def _tell_loss(emit: Emit, message: str) -> None:
+    emit({"event": "lost", "message": message, "devices": []})
 
 
 def _row(
@@ -85,11 +157,14 @@ def _row(
     options: CompareOptions,
     emit: Emit,
     stop: Callable[[], bool],
+    searched: Search | str | None,
 ) -> CompareRow:
     from placement.api.answers import of_compared
 
+    if isinstance(searched, str):
+        return CompareRow(placer=name, value=None, unit=problem.unit, error=searched)
     try:
-        placed = place(problem, options.of(name), emit=emit, stop=stop)
+        placed = place(problem, options.of(name), emit=emit, stop=stop, searched=searched)
     except ValueError as error:
         return CompareRow(placer=name, value=None, unit=problem.unit, error=str(error))
     row = of_compared(placed)

@@ -13,10 +13,11 @@ from placement.core.amounts import in_unit
 from placement.core.events import Emit, never, silent, waiting
 from placement.core.formatting import Drawn
 from placement.core.objective import Execution, Objective
-from placement.core.verb_options import PlaceOptions, made
+from placement.core.verb_options import CLUSTER, LOCAL, PlaceOptions, made
 from placement.schedule.simulated import Simulated, TokenRates, simulate
 
 if TYPE_CHECKING:
+    from placement.advice.searching import Search
     from placement.api.finals import Finals
     from placement.core.graph import Tokens
     from placement.core.model import Model
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from placement.core.problem import Problem
     from placement.core.schedule import Schedule
     from placement.core.timeline import Timeline
+    from placement.parallel.executor import Executor
     from placement.placers.base import Finalist, Placer, Progress
 
 COMPILING = "loading the method, which is compiled the first time"
@@ -81,6 +83,7 @@ def place(
     predict: Callable[[Problem, Placement], Simulated] = simulate,
     keep: Placement | None = None,
     model: Model | None = None,
+    searched: Search | None = None,
     **named: Any,
 ) -> Placed:
     """Let a placer decide, and say what its placement is predicted to do.
@@ -97,7 +100,8 @@ def place(
     caller keeps what it has simulated. With the option `live` placements of the problem's `model`
     are measured in the end: one that learns goes on with them, of any other the finalists race
     against each device alone and the whole CPU (`placement.api.finals`), and the fastest is the
-    answer.
+    answer. With `search_on` a search computes on a cluster (`executor_of`); what was `searched`
+    elsewhere is not searched again.
     """
     from placement.api.finals import finals
     from placement.api.live import measurable
@@ -105,7 +109,7 @@ def place(
     from placement.core.violations import violations
     from placement.costs.roofline import waits_s
     from placement.placers import current_name, placer_class
-    from placement.placers.base import build, require_fitting
+    from placement.placers.base import require_fitting
     from placement.schedule.reordering import in_sequence
 
     given = None if isinstance(placer, str) else placer
@@ -117,7 +121,11 @@ def place(
     if options.live:
         measurable(model, problem)
     heard = _Heard(problem, emit, stop)
-    found = _found(build(kind, options), problem, options, heard, model, keep)
+    found: Placement | tuple[Finalist, ...]
+    if searched is not None:
+        found = heard.take(searched)
+    else:
+        found = _found(kind, problem, options, heard, model)
     measured, placed_for = None, problem
     if problem.sequences:
         found = _in_sequence(problem, found, heard)
@@ -161,24 +169,46 @@ def place(
     )
 
 
+def executor_of(search_on: str, problem: Problem, lost: Callable[[str], object]) -> Executor:
+    """Who carries out a search: this computer, or the hosts of a cluster, ready for it.
+
+    The cluster where it is asked for, or where the devices are those of one that this process was
+    connected to. `lost` hears a sentence where hosts leave. A ValueError says where there is no
+    cluster.
+    """
+    from placement.parallel.executor import HERE
+    from profiling import backends
+
+    is_theirs = not search_on and bool(backends.elsewhere(problem.machine.devices))
+    if search_on == LOCAL or not (search_on or is_theirs):
+        return HERE
+    address = problem.machine.name if is_theirs else search_on
+    address = address if address.startswith(f"{CLUSTER}://") else ""
+    return backends.usable(CLUSTER).executor(address, lost, asked=not is_theirs) or HERE
+
+
 def _found(
-    built: Placer,
+    kind: type[Placer],
     problem: Problem,
     options: PlaceOptions,
     heard: _Heard,
     model: Model | None,
-    keep: Placement | None,
 ) -> Placement | tuple[Finalist, ...]:
     """What a placer answers, or those of whom measuring has to choose, once it is compiled."""
-    from placement.advice.warming import warm_up
+    from placement.advice.warming import warm_up, warming
     from placement.api.live import live_of
+    from placement.placers.base import build
 
+    where = options.search_on if kind.all_cores else LOCAL
+    executor = executor_of(where, problem, heard.lose)
+    built = build(kind, options, executor)
     live = None
     if options.live and built.learns_live:
         live = live_of(model, problem, options, heard.emit)
     with nullcontext() if live else alone(type(built), problem, heard.emit):
         heard.emit({"event": "progress", "what": COMPILING, "step": 0, "of": 0})
         warm_up(built, problem)
+        executor.prepare(warming(kind, options, problem))
         with heard.at_work():
             if live is not None:
                 return built.place_live(problem, live, report=heard)
@@ -225,6 +255,18 @@ class _Heard:
         self._begun_s = time.perf_counter()
         self.bound_s, self.note, self.ended_s = 0.0, "", 0.0
         self.groups: tuple[int, ...] | None = None
+        self._losses: list[str] = []
+
+    def take(self, searched: Search) -> Placement:
+        """What was searched elsewhere, and is known of that."""
+        self.bound_s, self.note = searched.bound_s, searched.account
+        self.ended_s, self.groups = searched.seconds, searched.groups or None
+        return searched.placement
+
+    def lose(self, message: str) -> None:
+        """Hear that a search has lost hosts."""
+        self._losses.append(message)
+        self.emit({"event": "lost", "message": message, "devices": []})
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -232,6 +274,7 @@ class _Heard:
         self._begun_s = time.perf_counter()
         yield
         self.ended_s = self._seconds()
+        self.note = " ".join([f"{self.note}.", *self._losses] if self._losses else [self.note])
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._begun_s

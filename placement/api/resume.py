@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from placement.api.place import place
 from placement.api.run import LiveRun, run
 from placement.core.events import Emit, silent
-from placement.core.verb_options import PlaceOptions, RunOptions
+from placement.core.verb_options import LOCAL, PlaceOptions, RunOptions
 from placement.costs.remaining import without_devices
 
 if TYPE_CHECKING:
@@ -40,4 +40,5 @@ def run_to_the_end(
         except DevicesLost as lost:
             emit({"event": "lost", "message": str(lost), "devices": list(lost.devices)})
             problem = without_devices(problem, lost.devices)
-            placement = place(problem, placer, emit=emit).placement
+            # At once: a cluster that has just lost hosts is not asked to search.
+            placement = place(problem, placer, search_on=LOCAL, emit=emit).placement

@@ -93,6 +93,8 @@ def show_progress(event: dict[str, Any]) -> bool:
         print(f"\r{count + event.get('what', ''):70.70}", end="", file=sys.stderr)
     elif event["event"] == "waiting":
         print(f"\r{event['holder']}", file=sys.stderr)
+    elif event["event"] == "lost":
+        print(f"\r{event['message']}", file=sys.stderr)
     return True
 
 

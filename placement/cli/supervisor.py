@@ -17,6 +17,7 @@ from placement.cli import compiling
 from placement.cli.options import fail
 from placement.cli.printing import listener
 from placement.core.events import silent
+from placement.core.verb_options import LOCAL
 from placement.files.home import home
 from placement.files.output import drafts
 from profiling.sandbox import confinement
@@ -37,7 +38,10 @@ def is_about_a_file(options: Namespace) -> bool:
     from placement import loaders
 
     source = getattr(options, "input", None)
-    if source is None or confinement.is_confined() or _is_elsewhere(options):
+    if source is None or confinement.is_confined():
+        return False
+    # What is connected to a cluster is not confined; what reads the file here is, by the verbs.
+    if _is_elsewhere(options) or getattr(options, "search_on", "") not in ("", LOCAL):
         return False
     return not loaders.is_sample(source)
 

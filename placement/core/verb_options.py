@@ -16,6 +16,8 @@ STEP_TIMEOUT_S = 60.0
 MOST_STEPS, MOST_WARMUP, MOST_IN_FLIGHT = 100_000, 10_000, 64
 # Steps of a method that are shown one by one.
 MOST_SHOWN = 10_000
+# Where searches compute, beside ray://HOST:PORT.
+LOCAL, CLUSTER = "local", "ray"
 
 T = TypeVar("T")
 
@@ -137,6 +139,21 @@ def _timeout(what: str) -> Any:
 def _time_limit(who: str, label: str) -> Any:
     said = f"seconds that {who} may take"
     return option(None, said, flag="--time-limit", metavar="S", label=label, least=0.1)
+
+
+def _search_on() -> Any:
+    said = (
+        "where searches compute: local, ray for all hosts of the cluster that runs here, or"
+        " ray://HOST:PORT; left out it is the cluster where the devices are those of one"
+    )
+    return option("", said, flag="--search-on", metavar="WHERE", label="Search on")
+
+
+def _require_where(search_on: str) -> None:
+    """ValueError where nothing can be searched on what an option names."""
+    known = search_on in ("", LOCAL, CLUSTER)
+    if not known and not search_on.startswith(f"{CLUSTER}://"):
+        raise ValueError(f"Nothing searches on {search_on!r}; use local, ray, or ray://HOST:PORT.")
 
 
 class _Timed:
@@ -316,9 +333,11 @@ class PlaceOptions:
         label="Seconds of measuring",
         least=1.0,
     )
+    search_on: str = _search_on()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", dict(self.settings or {}))
+        _require_where(self.search_on)
         if self.live_placements < 1:
             raise ValueError(
                 f"A placer cannot learn from {self.live_placements} placements; measure 1 or more."
@@ -360,15 +379,22 @@ class CompareOptions:
     time_limit_s: float | None = _time_limit("each placer", "Time limit for each (s)")
     seed: int = option(0, "seed of the placers, and of inputs", flag="--seed", least=0)
     live: bool = option(False, "measure each placement too", flag="--live")
+    search_on: str = _search_on()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "placers", tuple(self.placers))
+        _require_where(self.search_on)
         if not self.placers:
             raise ValueError("There is no placer to compare; name at least one.")
 
     def of(self, placer: str) -> PlaceOptions:
         """What one of the placers is asked for."""
-        return PlaceOptions(placer=placer, time_limit_s=self.time_limit_s, seed=self.seed)
+        return PlaceOptions(
+            placer=placer,
+            time_limit_s=self.time_limit_s,
+            seed=self.seed,
+            search_on=self.search_on,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,11 @@ of execution "op" and "segment" (`simulated.py`), and those of the splits for wo
 (`workload.py`); `Coarse` joins units of another environment into clusters.
 """
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,8 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.parallel.calls import Call
+from placement.parallel.executor import HERE, Executor, Job, num_cores
 
 Bools = NDArray[np.bool_]
 
@@ -50,7 +51,8 @@ class Environment(ABC):
 
     `unit_s` and `allowed` are (U, D): seconds of compute, and whether support, pins and the unit's
     own size let it be there. `size_bytes` (U,) are weights, `limit_bytes` (D,) the memory, infinite
-    where there is no limit. `unit_of_kernel` (K,) leads to the kernels of the problem.
+    where there is no limit. `unit_of_kernel` (K,) leads to the kernels of the problem. What many
+    placements are worth is worked out by the `executor`.
     """
 
     problem: Problem
@@ -60,6 +62,7 @@ class Environment(ABC):
     size_bytes: Floats
     limit_bytes: Floats
     edges: Edges
+    executor: Executor = HERE
 
     @property
     def num_units(self) -> int:
@@ -128,6 +131,7 @@ def coarser(finer: Environment, cluster: Ints) -> Coarse:
         allowed=_allowed_together(finer, cluster),
         size_bytes=np.bincount(cluster, finer.size_bytes, minlength=num).astype(np.float64),
         limit_bytes=finer.limit_bytes,
+        executor=finer.executor,
         edges=finer.edges.between(cluster),
         finer=finer,
         cluster=cluster,
@@ -170,8 +174,20 @@ def on_all_cores(value: Callable[[int, Ints, Floats], None], devices: Ints) -> F
     return found_s
 
 
-def num_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def valued(
+    executor: Executor,
+    devices: Ints,
+    num_visits: int,
+    here: Callable[[Ints], Floats],
+    away: Callable[[Ints], Call],
+) -> Floats:
+    """Values of placements (N, U), each of which takes so many visits, by whoever works them out:
+    all of them here, or shares of them by calls."""
+    num_parts = min(len(devices), executor.num_parts(len(devices) * num_visits))
+    if num_parts < 2:
+        return here(devices)
+    jobs = [
+        Job(here=lambda stop, some=some: here(some), away=partial(away, some))  # type: ignore[misc]
+        for some in np.array_split(devices, num_parts)
+    ]
+    return np.concatenate(executor.each(jobs))

@@ -10,6 +10,7 @@ single units alone. Roll-outs are compiled.
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints, starts
 from placement.core.objective import Execution, Objective
 from placement.learning.course import NUM_FEATURES, NUM_HIDDEN, NUM_WEIGHTS, Course
-from placement.learning.environment import Environment, num_cores
+from placement.learning.environment import Environment
+from placement.parallel.calls import Call, travels
+from placement.parallel.executor import HERE, Executor, Job, num_cores
 from placement.schedule.order import by_priority
 from placement.splits.model.instance import device_columns
 
@@ -150,7 +153,7 @@ class Rollouts:
     """Placements by a sequential policy.
 
     `noise` and `appeal` (R,) are what chance adds to scores and to the appeal of devices in each
-    roll-out, `width` (R,) how many devices it uses.
+    roll-out, `width` (R,) how many devices it uses. They are made by the `executor`.
     """
 
     course: Course
@@ -158,6 +161,7 @@ class Rollouts:
     noise: Floats
     appeal: Floats
     width: Ints
+    executor: Executor = HERE
 
     def repeated(self, num: int) -> "Rollouts":
         """The same chances this many times, so that only weights make a difference."""
@@ -167,25 +171,48 @@ class Rollouts:
             np.tile(self.noise, num),
             np.tile(self.appeal, num),
             np.tile(self.width, num),
+            self.executor,
         )
 
     def devices(self, weights: Floats) -> Ints:
         """Devices of the units (R, U), with weights (W,) or of each roll-out (R, W)."""
-        from placement.learning.compiled.sequential import roll_out_each
-
-        num = self.seeds.size
+        num, course = self.seeds.size, self.course
         rows = np.ascontiguousarray(np.broadcast_to(weights, (num, NUM_WEIGHTS)))
-        found = np.empty((num, self.course.order.size), dtype=np.int64)
-        parts = [
-            np.array_split(array, max(1, min(num, num_cores())))
-            for array in (rows, self.seeds, self.noise, self.appeal, self.width, found)
+        drawn = (rows, self.seeds, self.noise, self.appeal, self.width)
+        visits = course.work_s.size + course.readers.size
+        num_parts = min(num, self.executor.num_parts(float(num * visits)))
+        if num_parts < 2:
+            return _on_all_cores(course, *drawn)
+        jobs = [
+            Job(
+                here=lambda stop, some=some: _on_all_cores(course, *some),  # type: ignore[misc]
+                away=partial(Call, rolled_out, (course,), some),
+            )
+            for some in zip(*(np.array_split(each, num_parts) for each in drawn), strict=True)
         ]
-        with ThreadPoolExecutor(len(parts[0])) as pool:
-            list(pool.map(lambda *part: roll_out_each(self.course, *part), *parts))
-        return found
+        return np.concatenate(self.executor.each(jobs))
 
 
-def rollouts(course: Course, num: int, seed: int) -> Rollouts:
+def _on_all_cores(course: Course, *drawn: Ints | Floats) -> Ints:
+    num_parts = max(1, min(len(drawn[0]), num_cores()))
+    parts = (np.array_split(each, num_parts) for each in drawn)
+    with ThreadPoolExecutor(num_parts) as pool:
+        return np.concatenate([*pool.map(partial(rolled_out, course), *parts)])
+
+
+@travels
+def rolled_out(
+    course: Course, weights: Floats, seeds: Ints, noise: Floats, appeal: Floats, width: Ints
+) -> Ints:
+    """Devices of the units (R, U) by roll-outs with weights (R, W), on one core."""
+    from placement.learning.compiled.sequential import roll_out_each
+
+    found = np.empty((len(seeds), course.order.size), dtype=np.int64)
+    roll_out_each(course, weights, seeds, noise, appeal, width, found)
+    return found
+
+
+def rollouts(course: Course, num: int, seed: int, executor: Executor = HERE) -> Rollouts:
     """The first without chance and on all devices, half of the others on some devices alone; most
     have little noise, for noise adds up over units."""
     chance, num_devices = np.random.default_rng(seed), course.alone_s.size
@@ -195,7 +222,7 @@ def rollouts(course: Course, num: int, seed: int) -> Rollouts:
     # As many chances for one device as for all of many.
     some = np.floor((num_devices + 1.0) ** share).astype(np.int64)
     width = np.where(narrow > 0.5, np.clip(some, 1, num_devices), num_devices)
-    return Rollouts(course, seeds, MOST_NOISE * noise**3, MOST_APPEAL * appeal, width)
+    return Rollouts(course, seeds, MOST_NOISE * noise**3, MOST_APPEAL * appeal, width, executor)
 
 
 def untrained(seed: int) -> Floats:

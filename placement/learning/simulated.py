@@ -10,11 +10,13 @@ from placement.core.graph import Ints
 from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.learning.environment import Edges, Environment, num_cores, on_all_cores
+from placement.learning.environment import Edges, Environment, on_all_cores, valued
+from placement.parallel.calls import Call, travels
+from placement.parallel.executor import HERE, Executor, num_cores
 from placement.schedule.order import by_priority, upward_ranks
 from placement.search.coarsening import unit_edges
 from placement.search.feasible import limit_bytes, unit_bytes
-from placement.simulator.evaluator import Evaluator, can_overflow
+from placement.simulator.evaluator import Evaluator, can_overflow, num_visits
 from placement.simulator.flat import Flat, flatten
 
 
@@ -49,30 +51,42 @@ class Simulated(Environment):
         return best
 
     def _seconds(self, devices: Ints) -> Floats:
-        from placement.learning.compiled.simulated import values_within
-        from placement.simulator.compiled.moves import begin_each
-
-        workspace_bytes = self.problem.costs.workspace_bytes
-
         def value(core: int, some: Ints, found_s: Floats) -> None:
-            own = self._evaluators[core]
-            if self._may_overflow:
-                values_within(own.flat, own.state, some, own.throughput, workspace_bytes, found_s)
-            else:
-                begin_each(own.flat, own.state, some, own.throughput, found_s)
+            found_s[:] = _values_s(self._evaluators[core], some)
 
-        return on_all_cores(value, devices)
-
-    @cached_property
-    def _may_overflow(self) -> bool:
-        """Whether values in flight may be too many; weights are looked at in any case."""
-        return self.problem.memory_model == "live" and can_overflow(self.problem)
+        return valued(
+            self.executor,
+            devices,
+            num_visits(self.problem),
+            lambda some: on_all_cores(value, some),
+            lambda some: Call(seconds_of, (self.problem,), (self.order, some)),
+        )
 
     def placement_of(self, devices: Ints) -> Placement:
         return self.problem.placement_of(devices, self.order.tolist())
 
 
-def simulated(problem: Problem, order: Ints | None = None) -> Simulated:
+@travels
+def seconds_of(problem: Problem, order: Ints, devices: Ints) -> Floats:
+    """Seconds of each placement (N, U) whose units are all where they may be, in one order."""
+    return _values_s(Evaluator(problem, order), devices)
+
+
+def _values_s(own: Evaluator, devices: Ints) -> Floats:
+    from placement.learning.compiled.simulated import values_within
+    from placement.simulator.compiled.moves import begin_each
+
+    problem, found_s = own.problem, np.empty(len(devices))
+    # Whether values in flight may be too many; weights are looked at in any case.
+    if problem.memory_model == "live" and can_overflow(problem):
+        workspace_bytes = problem.costs.workspace_bytes
+        values_within(own.flat, own.state, devices, own.throughput, workspace_bytes, found_s)
+    else:
+        begin_each(own.flat, own.state, devices, own.throughput, found_s)
+    return found_s
+
+
+def simulated(problem: Problem, order: Ints | None = None, executor: Executor = HERE) -> Simulated:
     """The environment of a problem, by default in the order of ranks by mean costs, as in HEFT."""
     limits, size_bytes = limit_bytes(problem), unit_bytes(problem)
     allowed = problem.allowed & (size_bytes[:, None] <= limits)
@@ -88,6 +102,7 @@ def simulated(problem: Problem, order: Ints | None = None) -> Simulated:
         edges=Edges(*unit_edges(problem)),
         order=order,
         flat=flatten(problem),
+        executor=executor,
     )
 
 

@@ -4,8 +4,10 @@ The cost model is that of Tarnawski et al., NeurIPS 2020 (`placement/splits/`). 
 accelerators, then the CPUs; for latency, where CPUs run nodes one by one, all CPUs are one device.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,7 +16,9 @@ from placement.core.graph import Ints
 from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.learning.environment import Bools, Edges, Environment, on_all_cores
+from placement.learning.environment import Bools, Edges, Environment, on_all_cores, valued
+from placement.parallel.calls import Call, travels
+from placement.parallel.executor import HERE, Executor
 from placement.splits.model.contract import Units, class_units
 from placement.splits.model.feasible import require_room
 from placement.splits.model.instance import from_problem
@@ -23,12 +27,30 @@ from placement.splits.model.timing import Timing, timing_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Loads(Environment):
+class Workload(Environment):
+    """What both have in common: who values placements."""
+
+    def _seconds(self, devices: Ints) -> Floats:
+        return valued(
+            self.executor,
+            devices,
+            len(self.problem.kernels.ops) + int(self.problem.kernels.arrays.consumers.size),
+            self.seconds_here,
+            lambda some: Call(seconds_of, (self.problem,), (some,)),
+        )
+
+    @abstractmethod
+    def seconds_here(self, devices: Ints) -> Floats:
+        """The same on the cores of this computer."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Loads(Workload):
     """Units of a split; a placement is worth the time between samples."""
 
     units: Units
 
-    def _seconds(self, devices: Ints) -> Floats:
+    def seconds_here(self, devices: Ints) -> Floats:
         from placement.learning.compiled.workload import largest_loads
 
         rules = self.units.instance.rules
@@ -47,12 +69,12 @@ class Loads(Environment):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Calls(Environment):
+class Calls(Workload):
     """Units of subgraph calls, one per accelerator; what waits for itself takes forever."""
 
     timing: Timing
 
-    def _seconds(self, devices: Ints) -> Floats:
+    def seconds_here(self, devices: Ints) -> Floats:
         from placement.learning.compiled.workload import samples_s
 
         units, nodes = self.timing.units, self.timing.nodes
@@ -69,7 +91,18 @@ class Calls(Environment):
         return placement_of_calls(self.problem, units.instance, of_class, 1)
 
 
-def workload(problem: Problem) -> Environment:
+@travels
+def seconds_of(problem: Problem, devices: Ints) -> Floats:
+    """Seconds of each placement (N, U) whose units are all where they may be."""
+    return _kept(problem).seconds_here(devices)
+
+
+@lru_cache(maxsize=2)
+def _kept(problem: Problem) -> Workload:
+    return workload(problem)
+
+
+def workload(problem: Problem, executor: Executor = HERE) -> Workload:
     """The environment of a workload; ValueError for any other problem, and where memory is short
     in all."""
     instance = from_problem(problem)
@@ -77,24 +110,25 @@ def workload(problem: Problem) -> Environment:
     if problem.objective is Objective.THROUGHPUT:
         units = class_units(instance)
         require_room(units)
-        return _made(Loads, problem, units, units.allowed(), num_cpus, units=units)
+        return _made(Loads, executor, problem, units, units.allowed(), num_cpus, units=units)
     timing = timing_of(instance)
     require_room(timing.units)
     allowed = timing.units.allowed()
     if num_cpus:
         on_cpu = allowed[:, k:].any(axis=1, keepdims=True)
         allowed = np.concatenate([allowed[:, :k], on_cpu], axis=1)
-    return _made(Calls, problem, timing.units, allowed, min(1, num_cpus), timing=timing)
+    return _made(Calls, executor, problem, timing.units, allowed, min(1, num_cpus), timing=timing)
 
 
 def _made(
-    kind: Callable[..., Environment],
+    kind: Callable[..., Workload],
+    executor: Executor,
     problem: Problem,
     split: Units,
     allowed: Bools,
     num_cpus: int,
     **own: Units | Timing,
-) -> Environment:
+) -> Workload:
     """What every environment has, from the units of a split, and what this kind has of its own."""
     instance = split.instance
     num_each = [instance.num_accelerators, num_cpus]
@@ -107,6 +141,7 @@ def _made(
         size_bytes=split.size_bytes,
         limit_bytes=limits,
         edges=_edges(problem, split),
+        executor=executor,
         **own,
     )
 

@@ -27,6 +27,7 @@ from placement.learning.live import Live, learn_live
 from placement.learning.simulated import simulated
 from placement.learning.training import Learned, Tell, at_random
 from placement.learning.workload import workload
+from placement.parallel.executor import HERE, Executor
 from placement.placers.base import Placer, Progress, Report, Step, quiet
 from placement.search.chain import Chain, Start, start_of
 from placement.search.coarsening import Blocks, blocks, levels_of
@@ -106,6 +107,7 @@ def searched(
     search: float = 0.0,
     live: Live | None = None,
     trace: Trace | None = None,
+    executor: Executor = HERE,
 ) -> Placement:
     """The best of what `find` finds and of the `candidates`, placers by comma (or none).
 
@@ -116,7 +118,7 @@ def searched(
     """
     trace = trace or Trace()
     begun_s = time.perf_counter()
-    environment = (level or chained)(environment_of(problem))
+    environment = (level or chained)(environment_of(problem, executor))
     best = _Best(problem)
     answered = []
     for name, placement in _answers(problem, candidates):
@@ -162,12 +164,12 @@ def searched(
     return _measured(environment, learned, best.placement, live, report, seed, account)
 
 
-def environment_of(problem: Problem) -> Environment:
+def environment_of(problem: Problem, executor: Executor = HERE) -> Environment:
     """The finest environment of a problem; ValueError where an op fits on no device."""
     if problem.execution is Execution.CALL:
-        return workload(problem)
+        return workload(problem, executor)
     require_room_for_weights(problem)
-    return simulated(problem)
+    return simulated(problem, executor=executor)
 
 
 def itself(environment: Environment) -> Environment:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
+from placement.parallel.executor import HERE, Executor
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
 from placement.search.feasible import best_of, final_s
@@ -33,6 +34,7 @@ def improved(
     max_iterations: int,
     time_limit_s: float | None,
     make_chain: Callable[..., Chain],
+    executor: Executor = HERE,
 ) -> Improved:
     """A chain from each of the placers named in `start`, all of them searched to the end.
 
@@ -53,7 +55,14 @@ def improved(
         now_s = time.perf_counter()
         choice_s = (now_s - before_s) * (len(begun) + len(chains))
         left_s = max(0.0, time_limit_s - (now_s - begun_s) - choice_s)
-    improve(problem, chains, report, max_iterations=max_iterations, time_limit_s=left_s)
+    improve(
+        problem,
+        chains,
+        report,
+        max_iterations=max_iterations,
+        time_limit_s=left_s,
+        executor=executor,
+    )
     return Improved(begun, chains)
 
 

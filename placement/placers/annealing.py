@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
+from placement.parallel.executor import HERE
 from placement.placers._multistart import Improved, improved
 from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.search.chain import Chain
@@ -61,6 +62,8 @@ class Annealing(Placer):
             max_iterations=self.max_iterations,
             time_limit_s=self.time_limit_s,
             make_chain=partial(Chain, hot=self.hot, cold=self.cold, traced=traced),
+            # What is traced is written down here.
+            executor=HERE if traced else self.executor,
         )
 
 

@@ -71,6 +71,7 @@ class AnnealingSplit(Placer):
             num_chains=self.chains,
             seed=self.seed,
             tell=_teller(report),
+            executor=self.executor,
         )
         if found is None:
             raise no_split(units, "split")
@@ -96,6 +97,7 @@ class AnnealingSplit(Placer):
                 seed=self.seed,
                 warm=warm,
                 tell=_teller(report) if number == self.calls else silent,
+                executor=self.executor,
             )
             if found is not None:
                 slots = found.slot_of_class

@@ -23,7 +23,7 @@ from placement.search import windows
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
 from placement.search.feasible import final_s
-from placement.search.improvement import improve, num_cores
+from placement.search.improvement import improve
 from placement.search.progress import gap_in_words, in_words
 
 # The share of the time limit for cheap placers, of which these many are tried in any case.
@@ -175,6 +175,7 @@ class Auto(Placer):
             max_iterations=self.max_iterations,
             time_limit_s=None if math.isinf(left_s) else max(0.0, left_s),
             together=True,
+            executor=self.executor,
         )
         chains.sort(key=lambda chain: chain.best_s)
         few = chains[: FEW if len(problem.kernels.ops) <= COMPARE_FEW_UP_TO else 1]
@@ -195,13 +196,14 @@ class Auto(Placer):
             num_parts=self._num_chains(left_s),
             max_iterations=self.max_iterations,
             time_limit_s=max(0.0, left_s),
+            executor=self.executor,
         )
         placement = problem.placement_of(devices, start.order.tolist())
         return [_compared("search", problem, placement)]
 
     def _num_chains(self, left_s: float) -> int:
         """Without a time limit the answer must not depend on the computer."""
-        return 2 if math.isinf(left_s) or self.max_iterations else max(2, num_cores())
+        return 2 if math.isinf(left_s) or self.max_iterations else max(2, self.executor.num_lanes)
 
     def _split(
         self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
@@ -209,7 +211,10 @@ class Auto(Placer):
         """Annealing of splits or calls, and then a proof of how near to the best they are."""
         from placement.placers import placer_class
 
-        settings: dict[str, Any] = {"max_iterations": self.max_iterations}
+        settings: dict[str, Any] = {
+            "max_iterations": self.max_iterations,
+            "executor": self.executor,
+        }
         if not math.isinf(left_s):
             settings |= {"time_limit_s": left_s}
         placer = placer_class("branch_and_bound")(seed=self.seed, **settings)

@@ -12,6 +12,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.core.verb_options import PlaceOptions
 from placement.learning.live import Live
+from placement.parallel.executor import HERE, Executor
 from placement.search.progress import Progress, Report, quiet
 from placement.search.steps import Step
 
@@ -48,7 +49,8 @@ class Placer(ABC):
     a measurement, `learns_live` that it can learn from measurements, too. One that shows its steps
     has a `pseudo_code`, the lines that they are at, another one says in `no_steps` why it has none.
     `followed_with` are settings with which a page shows the steps of one that searches for long.
-    `time_limit_s` and `seed` are common to all; a method without search or chance ignores them.
+    `time_limit_s`, `seed` and `executor`, who carries out what can be done side by side, are common
+    to all; a method without search or chance ignores them.
     """
 
     summary: ClassVar[str]
@@ -67,6 +69,7 @@ class Placer(ABC):
 
     time_limit_s: float | None = None
     seed: int = 0
+    executor: Executor = HERE
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -108,7 +111,7 @@ class Placer(ABC):
         return (Finalist("", self.place(problem, report)),)
 
 
-COMMON = ("time_limit_s", "seed")
+COMMON = ("time_limit_s", "seed", "executor")
 _TYPES = {int: "int", float: "float", bool: "bool", str: "str"}
 
 
@@ -188,7 +191,7 @@ def _choices(kind: Any) -> tuple[Any, ...]:
     return tuple(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ()
 
 
-def build(placer: type[Placer], options: PlaceOptions) -> Placer:
+def build(placer: type[Placer], options: PlaceOptions, executor: Executor = HERE) -> Placer:
     """A placer from settings as text or values; a ValueError names the one that does not fit."""
     name = options.placer
     kinds = {field.name: kind for field, kind in _settings(placer)}
@@ -205,7 +208,8 @@ def build(placer: type[Placer], options: PlaceOptions) -> Placer:
             known = ", ".join(sorted(kinds)) or "none"
             raise ValueError(f"Placer {name!r} has no setting {key!r}; it has: {known}.")
         values[key] = _parsed(name, key, value, kinds[key])
-    return placer(**values, time_limit_s=options.time_limit_s, seed=options.seed)
+    common = {"time_limit_s": options.time_limit_s, "seed": options.seed, "executor": executor}
+    return placer(**values, **common)
 
 
 def _parsed(name: str, key: str, value: Any, wanted: Any) -> Any:

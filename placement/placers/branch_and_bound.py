@@ -17,6 +17,7 @@ from placement.core.formatting import gap, percent
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
+from placement.parallel.executor import Executor
 from placement.placers.annealing_split import contiguous_start
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.splits.annealing.search import Budget, silent
@@ -89,6 +90,7 @@ class BranchAndBound(Placer):
                 seed=self.seed,
                 warm=slots,
                 tell=proof.hear if calls_each == self.calls else silent,
+                executor=self.executor,
             )
             if found is not None:
                 slots = found.slot_of_class
@@ -115,13 +117,14 @@ class BranchAndBound(Placer):
             budget=self._budget(units, clock, Objective.THROUGHPUT, SEARCH_SHARE),
             seed=self.seed,
             tell=lambda best_s, bound_s, _: report(Progress(best_s, bound_s)),
+            executor=self.executor,
         )
         if found is None:
             raise no_split(units, "split")
         proof = _Proof(units, found.device_of_unit, found.load_s, clock, report)
         proof.run()
         if not self.max_iterations:
-            proof.search_on(self.seed + 1)
+            proof.search_on(self.seed + 1, self.executor)
         device_of_class = units.device_of_class(proof.device_of_unit)
         assert max_load_s(units, proof.device_of_unit) <= found.load_s * PROVEN
         return placement_of(problem, device_of_class)
@@ -207,7 +210,7 @@ class _Proof:
         if self.raise_to(bound_s) and self._scarce():
             self._configure(plain)
 
-    def search_on(self, seed: int) -> None:
+    def search_on(self, seed: int, executor: Executor) -> None:
         """Anneal again in the time that the proof has left over."""
         from placement.splits.annealing.throughput import best_split
 
@@ -221,6 +224,7 @@ class _Proof:
             seed=seed,
             bound_s=self.bound_s,
             tell=lambda best_s, *_: self._report(Progress(min(best_s, self.load_s), self.bound_s)),
+            executor=executor,
         )
         if found is not None and found.load_s < self.load_s:
             self.device_of_unit, self.load_s = found.device_of_unit, found.load_s

@@ -3,7 +3,7 @@
 A placement is a string of devices, one per cluster of units; strings are crossed, mutated and kept
 by tournament, then split into the clusters of the next finer level. Holland, "Adaptation in Natural
 and Artificial Systems", 1975; the levels are those of multilevel partitioning (Karypis and Kumar,
-1998). Populations are simulated over all cores.
+1998). Populations are simulated over all cores, here or elsewhere.
 """
 
 import math
@@ -111,7 +111,7 @@ class Evolution:
         if level and self._clock.is_over(level):
             return
         placer, cluster = self.placer, self.levels[level]
-        own = _Generation(self.problem, cluster, self.order, self._rng, placer.mutation)
+        own = _Generation(self.problem, cluster, self.order, self._rng, placer)
         self._found = own.populated(self._found, placer.population)
         value_s = own.values_s(self._found)
         yield Bred(level, 0, own.num_clusters, self._found, value_s)
@@ -156,10 +156,10 @@ class _Generation:
         cluster: Ints,
         order: Ints,
         rng: np.random.Generator,
-        mutation: float,
+        placer: Genetic,
     ) -> None:
         self.problem, self.cluster, self.order = problem, cluster, order
-        self.rng, self.mutation = rng, mutation
+        self.rng, self.mutation, self._executor = rng, placer.mutation, placer.executor
         self.num_clusters = int(cluster.max(initial=-1)) + 1
         self._fallback = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
         self._bytes = np.bincount(
@@ -202,7 +202,7 @@ class _Generation:
     def values_s(self, placements: Ints) -> Floats:
         """Seconds of each, infinite where weights exceed a device's memory."""
         limits = limit_bytes(self.problem)
-        value_s = values_s(self.problem, self.order, placements)
+        value_s = values_s(self.problem, self.order, placements, self._executor)
         for i, devices in enumerate(placements):
             held = np.bincount(devices, self._bytes, minlength=limits.size)
             if (held > limits).any():

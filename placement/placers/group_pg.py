@@ -106,6 +106,7 @@ class GroupPg(Learner):
             max_evaluations=wanted,
             search=self.search,
             time_limit_s=self.time_limit_s,
+            executor=self.executor,
             candidates=self.candidates,
         )
 

@@ -115,6 +115,7 @@ class Hierarchical(Learner):
             max_evaluations=wanted,
             search=self.search,
             time_limit_s=self.time_limit_s,
+            executor=self.executor,
             candidates=self.candidates,
         )
 

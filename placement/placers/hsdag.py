@@ -104,6 +104,7 @@ class Hsdag(Learner):
             seed=self.seed,
             max_evaluations=self.max_iterations * self._recipe.batch,
             time_limit_s=self.time_limit_s,
+            executor=self.executor,
             candidates=self.candidates,
             level=itself,
             search=self.search,

@@ -87,6 +87,7 @@ class ListPolicy(Learner):
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,
             time_limit_s=self.time_limit_s,
+            executor=self.executor,
             candidates=self.candidates,
         )
 
@@ -136,11 +137,11 @@ def _learned(
     while share < 1.0:
         num_proposed = int(settings.proposed * settings.batch) if curve and found.num else 0
         if not curve:
-            own = rollouts(course, settings.batch, settings.seed)
+            own = rollouts(course, settings.batch, settings.seed, settings.executor)
             tried = devices = own.devices(evolution.weights)
         else:
             num_pairs = max(1, (settings.batch - num_proposed) // 2)
-            pairs = rollouts(course, num_pairs, int(chance.integers(1 << 31)))
+            pairs = rollouts(course, num_pairs, int(chance.integers(1 << 31)), settings.executor)
             tried = devices = pairs.repeated(2).devices(evolution.asked(num_pairs))
         if num_proposed:
             proposals = changed(environment, found.best, num_proposed, settings.changed, chance)

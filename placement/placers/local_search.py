@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
+from placement.parallel.executor import HERE
 from placement.placers._multistart import Improved, improved
 from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.search.chain import Chain
@@ -58,6 +59,8 @@ class LocalSearch(Placer):
             max_iterations=self.max_iterations,
             time_limit_s=self.time_limit_s,
             make_chain=partial(Chain, kick=self.kick, traced=traced),
+            # What is traced is written down here.
+            executor=HERE if traced else self.executor,
         )
 
 

@@ -59,6 +59,7 @@ class Mutation(Learner):
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,
             time_limit_s=self.time_limit_s,
+            executor=self.executor,
             candidates=self.candidates,
         )
 

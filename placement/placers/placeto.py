@@ -95,6 +95,7 @@ class Placeto(Learner):
             seed=self.seed,
             max_evaluations=NO_LIMIT,
             time_limit_s=self.time_limit_s,
+            executor=self.executor,
             candidates=self.candidates,
             level=self._level,
         )

@@ -105,6 +105,7 @@ class Rnn(Learner):
             ),
             search=self.search,
             time_limit_s=self.time_limit_s,
+            executor=self.executor,
             candidates=self.candidates,
         )
 

@@ -15,6 +15,8 @@ from typing import Any
 from placement.core.graph import Graph
 from placement.core.model import SymbolicDim
 from placement.core.problem import Problem
+from placement.parallel import encoding
+from placement.parallel.encoding import encoded as encoded
 
 HEAD = struct.Struct("<cQ")
 EVENT, RESULT, REFUSAL = b"e", b"r", b"x"
@@ -68,39 +70,9 @@ class Opened:
     has_weights: bool = True
 
 
-def encoded(value: object) -> bytes:
-    import msgspec
-
-    return msgspec.msgpack.encode(value, enc_hook=_plain)
-
-
 def decoded(content: bytes, kind: Any) -> Any:
     """The value of a type in some bytes; a RuntimeError where it is of another."""
-    import msgspec
-
     try:
-        return msgspec.msgpack.decode(content, type=kind, dec_hook=_array)
-    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, SyntaxError) as error:
+        return encoding.decoded(content, kind)
+    except ValueError as error:
         raise RuntimeError(f"A confined process gave an answer that is none ({error}).") from None
-
-
-def _plain(value: object) -> object:
-    import numpy as np
-
-    if isinstance(value, np.ndarray):
-        return [value.dtype.str, list(value.shape), np.ascontiguousarray(value).tobytes()]
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, MappingProxyType):
-        return dict(value)
-    raise TypeError(f"A {type(value).__name__} cannot be sent.")
-
-
-def _array(kind: Any, content: Any) -> Any:
-    """An array of numbers, the only type of ours that msgspec does not know."""
-    import numpy as np
-
-    dtype, shape, data = content
-    if np.dtype(dtype).kind not in "fib":
-        raise ValueError(f"an array of {dtype}")
-    return np.frombuffer(data, np.dtype(dtype)).reshape(shape)

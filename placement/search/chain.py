@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.core.costs import Floats
 from placement.core.events import never
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.parallel.calls import Call, travels
 from placement.schedule.order import by_priority, kernel_order, upward_ranks
 from placement.search.coarsening import Blocks
 from placement.search.feasible import unit_bytes
@@ -61,6 +63,56 @@ class Turn:
     kicked: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Habits:
+    """What makes one chain another than the next: see `Chain`."""
+
+    seed: int
+    hot: float = 0.0
+    cold: float = 0.0
+    kick: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class State:
+    """All that a chain goes on from between two turns, to the bit.
+
+    Of the base (U,) and (K,), of the best, of the compiled search, whose sums of loads and of room
+    (D,) depend on the moves that led there, and of both random generators.
+    """
+
+    devices: Ints
+    order: Ints
+    best: Ints
+    best_order: Ints
+    best_s: float
+    best_at_turn_s: float
+    values_s: Floats
+    counts: Ints
+    critical: Ints
+    generator: Ints
+    room_bytes: Floats
+    load_s: Floats
+    chance: tuple[str, str, int, int]
+    start_s: float
+    move_s: float
+    num_moves: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leg:
+    """The moves of a chain between two shares of its whole search, and a turn behind them if so.
+
+    So many, or (None) as many as the time allows, of which the whole search has `limit_s`.
+    """
+
+    num_moves: int | None
+    since: float
+    until: float
+    limit_s: float
+    turns: bool
+
+
 class Chain:
     """One search: its base, its best, and its own random numbers.
 
@@ -85,6 +137,7 @@ class Chain:
         from placement.compiled.random import MODULUS, seeded
 
         self.problem, self.hot, self.cold, self.kick = problem, hot, cold, kick
+        self._habits = Habits(seed=seed, hot=hot, cold=cold, kick=kick)
         self.num_moves = 0
         self.start, self.trace, self.blocks = start, trace_of(traced), blocks
         self.turns: list[Turn] = []
@@ -208,6 +261,76 @@ class Chain:
         if self.trace.moves.size:
             self._note_turn(is_stuck)
 
+    def go(self, leg: Leg, left_s: float, stop: Callable[[], bool] = never) -> None:
+        """Make the moves of a leg, which ends when so many seconds are over, or when told."""
+        if leg.num_moves is not None:
+            until_s = time.perf_counter() + left_s
+            self.advance_by(leg.num_moves, leg.since, leg.until, until_s, stop)
+        else:
+            begun_s = time.perf_counter() + left_s - leg.until * leg.limit_s
+            self.advance_until(begun_s, leg.limit_s, leg.until, stop)
+        if leg.turns and not stop():
+            self.turn()
+
+    def going(self, leg: Leg) -> Call:
+        """The same as a call, whose answer `resume` takes."""
+        return Call(gone, (self.problem, self.blocks), (self._habits, self.state, leg))
+
+    @property
+    def state(self) -> State:
+        chance = self._random.bit_generator.state
+        _, _, values_s, counts, critical, generator, room_bytes, *_ = self._state
+        return State(
+            devices=self._devices,
+            order=self._own.state.order,
+            best=self.best,
+            best_order=self.best_order,
+            best_s=self.best_s,
+            best_at_turn_s=self._best_at_turn_s,
+            values_s=values_s,
+            counts=counts,
+            critical=critical,
+            generator=generator,
+            room_bytes=room_bytes,
+            load_s=self._own.state.load_s,
+            chance=(
+                f"{chance['state']['state']:x}",
+                f"{chance['state']['inc']:x}",
+                chance["has_uint32"],
+                chance["uinteger"],
+            ),
+            start_s=self.start_s,
+            move_s=self._move_s,
+            num_moves=self.num_moves,
+        )
+
+    def resume(self, state: State) -> None:
+        """Go on from a state of this chain, wherever it was reached."""
+        self._generator[:] = state.generator
+        self._begin(state.devices, state.order)
+        self.best_s, self.best_order = state.best_s, state.best_order
+        _, _, values_s, counts, critical, _, room_bytes, *_ = self._state
+        for own, found in (
+            (self.best, state.best),
+            (values_s, state.values_s),
+            (counts, state.counts),
+            (critical, state.critical),
+            (room_bytes, state.room_bytes),
+            (self._own.state.load_s, state.load_s),
+        ):
+            own[:] = found
+        a, b, has_half, half = state.chance
+        generator = self._random.bit_generator
+        generator.state = {
+            **generator.state,
+            "state": {"state": int(a, 16), "inc": int(b, 16)},
+            "has_uint32": has_half,
+            "uinteger": half,
+        }
+        self._best_at_turn_s, self.num_moves = state.best_at_turn_s, state.num_moves
+        self.start_s = self._scale_s = state.start_s
+        self._move_s = state.move_s
+
     def go_on_from(self, other: "Chain") -> None:
         """Make the best of another chain of the same problem the base."""
         self._begin(other.best, other.best_order)
@@ -240,3 +363,16 @@ class Chain:
     def placement(self) -> Placement:
         """The best placement so far."""
         return self.problem.placement_of(self.best, self.best_order.tolist())
+
+
+@travels
+def gone(
+    problem: Problem, blocks: Blocks, habits: Habits, state: State, leg: Leg, seconds: float
+) -> State:
+    """The state of a chain after a leg."""
+    start = Start(state.devices, state.order)
+    how = {"hot": habits.hot, "cold": habits.cold, "kick": habits.kick}
+    chain = Chain(problem, start, blocks, seed=habits.seed, **how)
+    chain.resume(state)
+    chain.go(leg, seconds)
+    return chain.state

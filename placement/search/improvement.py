@@ -1,14 +1,13 @@
-"""Improving placements by chains of moves, side by side on all cores."""
+"""Improving placements by chains of moves, side by side on all cores, here or elsewhere."""
 
 import math
-import os
-import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 
 from placement.core.problem import Problem
-from placement.search.chain import Chain
+from placement.parallel.executor import HERE, Executor, Job, Stop
+from placement.search.chain import Chain, Leg
 from placement.search.progress import Progress, Report
 
 # A search that nobody limits spends about this many visits of kernels and tensors on each chain.
@@ -19,15 +18,6 @@ NUM_TURNS = 16
 # Chains that search together go on from the best of them, in the second half, once they are behind
 # by this share.
 TOGETHER_FROM, BEHIND = 0.5, 0.002
-# In between whoever waits is asked whether to go on.
-ASK_EVERY_S = 0.5
-
-
-def num_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def default_moves(problem: Problem) -> int:
@@ -45,6 +35,7 @@ def improve(
     max_iterations: int = 0,
     time_limit_s: float | None = None,
     together: bool = False,
+    executor: Executor = HERE,
 ) -> None:
     """Advance all chains until their moves or their time are used up, or `report` says stop.
 
@@ -58,37 +49,45 @@ def improve(
         )
     timed = time_limit_s is not None and not max_iterations
     num_moves = max_iterations or default_moves(problem)
-    begun_s = time.perf_counter()
+    begun_s = time.monotonic()
     limit_s = math.inf if time_limit_s is None else max(1e-9, time_limit_s)
-    best_s, stopped = _best_s(chains), threading.Event()
+    best_s = _best_s(chains)
     # Between turns it is asked about a value that it has said yes to: no clock decides the answer.
     if not report(Progress(best_s=best_s, step=0, of=NUM_TURNS)):
         return
-    with ThreadPoolExecutor(max(1, len(chains))) as pool:
-        for turn in range(NUM_TURNS):
-            since, until = turn / NUM_TURNS, (turn + 1) / NUM_TURNS
+    for turn in range(NUM_TURNS):
+        since, until = turn / NUM_TURNS, (turn + 1) / NUM_TURNS
+        moves = None if timed else round(until * num_moves) - round(since * num_moves)
+        leg = Leg(num_moves=moves, since=since, until=until, limit_s=limit_s, turns=until < 1)
+        until_s = begun_s + (until if timed else 1.0) * limit_s
+        asked = _Asked(partial(report, Progress(best_s=best_s, step=turn, of=NUM_TURNS)))
+        executor.each([_job(chain, leg, until_s) for chain in chains], asked)
+        if together and TOGETHER_FROM <= until < 1:
+            gather(chains)
+        best_s = _best_s(chains)
+        going_on = report(Progress(best_s=best_s, step=turn + 1, of=NUM_TURNS))
+        if not going_on or asked.said_no or time.monotonic() - begun_s > limit_s:
+            return
 
-            def work(chain: Chain, since: float = since, until: float = until) -> None:
-                if timed:
-                    chain.advance_until(begun_s, limit_s, until, stopped.is_set)
-                else:
-                    moves = round(until * num_moves) - round(since * num_moves)
-                    chain.advance_by(moves, since, until, begun_s + limit_s, stopped.is_set)
-                if until < 1 and not stopped.is_set():
-                    chain.turn()
 
-            works = [pool.submit(work, chain) for chain in chains]
-            while wait(works, ASK_EVERY_S).not_done:
-                if not report(Progress(best_s=best_s, step=turn, of=NUM_TURNS)):
-                    stopped.set()
-            for done in works:
-                done.result()
-            if together and TOGETHER_FROM <= until < 1:
-                gather(chains)
-            best_s = _best_s(chains)
-            going_on = report(Progress(best_s=best_s, step=turn + 1, of=NUM_TURNS))
-            if not going_on or stopped.is_set() or time.perf_counter() - begun_s > limit_s:
-                return
+def _job(chain: Chain, leg: Leg, until_s: float) -> Job:
+    """A leg of a chain, which changes it here and comes back as its state from elsewhere."""
+
+    def here(stop: Stop) -> None:
+        chain.go(leg, max(0.0, until_s - time.monotonic()), stop)
+
+    return Job(here=here, away=partial(chain.going, leg), back=chain.resume, until_s=until_s)
+
+
+class _Asked:
+    """Asks somebody whether to go on, and keeps a no."""
+
+    def __init__(self, ask: Stop) -> None:
+        self._ask, self.said_no = ask, False
+
+    def __call__(self) -> bool:
+        self.said_no |= not self._ask()
+        return not self.said_no
 
 
 def gather(chains: Sequence[Chain]) -> None:

@@ -8,19 +8,21 @@ horizon). What a window gains need not last to the end of the step, so whoever a
 
 import itertools
 import math
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from placement.core.events import never
 from placement.core.graph import Ints, starts
 from placement.core.problem import Objective, Problem
+from placement.parallel.calls import Call, travels
+from placement.parallel.executor import HERE, Executor, Job, Stop
 from placement.search.chain import AGAIN, Start
 from placement.search.feasible import limit_bytes, unit_bytes
-from placement.search.improvement import ASK_EVERY_S, DEFAULT_VISITS
+from placement.search.improvement import DEFAULT_VISITS
 from placement.search.progress import Progress, Report
 from placement.simulator.evaluator import can_overflow
 from placement.simulator.flat import flatten
@@ -49,6 +51,7 @@ def improve_along(
     num_parts: int = 1,
     max_iterations: int = 0,
     time_limit_s: float = math.inf,
+    executor: Executor = HERE,
 ) -> Ints:
     """Devices (U,) after a search along the order, in several parts of it side by side.
 
@@ -56,34 +59,62 @@ def improve_along(
     `max_iterations` (of all windows together), or without any limit, the answer depends on nothing
     but the seed and the parts; a time limit or a `report` that says stop cuts it.
     """
-    num_kernels, stopped = len(problem.kernels.ops), threading.Event()
+    num_kernels = len(problem.kernels.ops)
     budget = max_iterations or DEFAULT_VISITS // (VISITS * WINDOW)
     timed = math.isfinite(time_limit_s) and not max_iterations
     num_moves = 0 if timed else max(1, budget * NEXT // max(1, num_kernels))
     borders = [num_kernels * i // num_parts for i in range(num_parts + 1)]
-    with ThreadPoolExecutor(num_parts) as pool:
-        works = [
-            pool.submit(
-                along,
-                problem,
-                start,
-                part=part,
-                seed=seed + i,
-                num_moves=num_moves,
-                time_limit_s=max(1e-9, time_limit_s) if timed else 0.0,
-                stop=stopped.is_set,
-            )
-            for i, part in enumerate(itertools.pairwise(borders))
-        ]
-        while wait(works, ASK_EVERY_S).not_done:
-            if not report(Progress()):
-                stopped.set()
+    until_s = time.monotonic() + max(1e-9, time_limit_s) if timed else math.inf
+    parts = [
+        _Part(start.devices, start.order, part, seed + i, num_moves)
+        for i, part in enumerate(itertools.pairwise(borders))
+    ]
+    jobs = [
+        Job(
+            here=partial(_moved_until, problem, part, until_s),
+            away=partial(Call, moved, (problem,), (part,)),
+            until_s=until_s,
+        )
+        for part in parts
+    ]
     devices = start.devices.copy()
-    for done in works:
-        found = done.result()
-        moved = found != start.devices
-        devices[moved] = found[moved]
+    for found in executor.each(jobs, lambda: report(Progress())):
+        if found is not None:
+            changed = found != start.devices
+            devices[changed] = found[changed]
     return devices
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part of the order to be searched by itself, from a placement (U,) in an order (K,)."""
+
+    devices: Ints
+    order: Ints
+    part: tuple[int, int]
+    seed: int
+    num_moves: int
+
+    def moved(self, problem: Problem, seconds: float, stop: Callable[[], bool] = never) -> Ints:
+        return along(
+            problem,
+            Start(self.devices, self.order),
+            part=self.part,
+            seed=self.seed,
+            num_moves=self.num_moves,
+            time_limit_s=0.0 if self.num_moves else max(1e-9, seconds),
+            stop=stop,
+        )
+
+
+def _moved_until(problem: Problem, part: _Part, until_s: float, stop: Stop) -> Ints:
+    return part.moved(problem, until_s - time.monotonic(), stop)
+
+
+@travels
+def moved(problem: Problem, part: _Part, seconds: float) -> Ints:
+    """The devices (U,) after a part was searched."""
+    return part.moved(problem, seconds)
 
 
 def along(

@@ -1,13 +1,16 @@
 """Values of many placements of one problem in one order of execution, and of moves between them."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from placement.core.costs import Floats
+from placement.core.events import never
 from placement.core.graph import Ints
 from placement.core.problem import Objective, Problem
+from placement.parallel.calls import Call, travels
+from placement.parallel.executor import HERE, Executor, Job, Stop, num_cores
 from placement.simulator.flat import Flat, flatten
 from placement.simulator.run_state import RunState, run_state
 from placement.simulator.throughput import value_of_run_s
@@ -86,22 +89,40 @@ class Evaluator:
         return bool((self.peak_bytes() <= self.flat.limit_bytes).all())
 
 
-def values_s(problem: Problem, order: Ints, placements: Ints) -> Floats:
+def values_s(problem: Problem, order: Ints, placements: Ints, executor: Executor = HERE) -> Floats:
     """Seconds of each placement (N, U) in one order, over all cores."""
+    placements = np.array(placements, dtype=np.int64)
+
+    def here(some: Ints, stop: Stop) -> Floats:
+        num = max(1, min(len(some), num_cores()))
+        with ThreadPoolExecutor(num) as pool:
+            return np.concatenate([*pool.map(own, np.array_split(some, num))])
+
+    own = partial(values_in, problem, order)
+    num_parts = min(executor.num_parts(len(placements) * num_visits(problem)), len(placements))
+    if num_parts < 2:
+        flatten(problem)
+        return here(placements, never)
+    jobs = [
+        Job(here=partial(here, some), away=partial(Call, values_in, (problem,), (order, some)))
+        for some in np.array_split(placements, num_parts)
+    ]
+    return np.concatenate(executor.each(jobs))
+
+
+@travels
+def values_in(problem: Problem, order: Ints, placements: Ints) -> Floats:
+    """The same on one core."""
     from placement.simulator.compiled.moves import begin_each
 
-    flat, placements = flatten(problem), np.array(placements, dtype=np.int64)
-    num_threads = max(1, min(len(placements), os.cpu_count() or 1))
-    values = np.empty(len(placements))
+    own, found_s = Evaluator(problem, order, trials=False), np.empty(len(placements))
+    begin_each(own.flat, own.state, placements, own.throughput, found_s)
+    return found_s
 
-    def work(some: Ints, found_s: Floats) -> None:
-        own = Evaluator(problem, order, flat, trials=False)
-        begin_each(flat, own.state, some, own.throughput, found_s)
 
-    parts = np.array_split(placements, num_threads), np.array_split(values, num_threads)
-    with ThreadPoolExecutor(num_threads) as pool:
-        list(pool.map(work, *parts))
-    return values
+def num_visits(problem: Problem) -> int:
+    """Kernels and tensors that the simulation of a placement looks at, about."""
+    return len(problem.kernels.ops) + int(problem.kernels.arrays.consumers.size)
 
 
 def has_requests(problem: Problem) -> bool:

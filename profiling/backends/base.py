@@ -5,7 +5,7 @@ a `Program`, whose segments the executor calls one by one. Nothing here knows th
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
@@ -14,6 +14,7 @@ from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
+from placement.parallel.executor import Executor
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.devices.native import NativeCalls
 from profiling.measuring.outputs import DEFAULT
@@ -259,6 +260,16 @@ class Backend(ABC):
         """Seconds by size of a copy from one device to another; None where nobody can tell.
 
         One of the two is this runtime's; the other is, too, or it is on the host.
+        """
+        return None
+
+    def executor(
+        self, address: str, lost: Callable[[str], object], *, asked: bool = True
+    ) -> Executor | None:
+        """The other computers as who carries out searches, where devices are elsewhere.
+
+        `lost` hears a sentence where some of them leave. None where there are none, which is a
+        ValueError where somebody `asked` for them.
         """
         return None
 

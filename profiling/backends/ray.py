@@ -4,6 +4,7 @@ No runtime of its own: on every host an actor runs its share of a schedule as a 
 and Ray carries values between hosts (Moritz et al., OSDI 2018).
 """
 
+import atexit
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
+from placement.parallel.executor import Executor
 from profiling.backends.base import Backend, Compiled
 
 if TYPE_CHECKING:
     from profiling.backends._ray.cluster import Cluster
+    from profiling.backends._ray.farm import Farm
 
 MOST_LANES = 64
 
@@ -30,6 +33,7 @@ class Ray(Backend):
         self._cluster: Cluster | None = None
         self._kept: dict[tuple[str, str, str], Compiled] = {}
         self._ended: Callable[[], object] | None = None
+        self._farm: Farm | None = None
 
     @contextmanager
     def ending(self, ended: Callable[[], object]) -> Iterator[None]:
@@ -59,6 +63,46 @@ class Ray(Backend):
             self._kept.clear()
             self._cluster = Cluster(address, self._cluster, self._ended)
         return self._cluster
+
+    def executor(
+        self, address: str, lost: Callable[[str], object], *, asked: bool = True
+    ) -> Executor | None:
+        from profiling.backends._ray.farm import Hosts
+
+        if not asked and self._cluster is None:
+            # Nobody was connected, so the machine is only a description.
+            return None
+        try:
+            return Hosts(self.farm(address), lost)
+        except ValueError as error:
+            if asked:
+                raise
+            lost(f"This search went on on this computer: {error}")
+            return None
+
+    def farm(self, address: str = "") -> "Farm":
+        """The cluster as one that searches are carried out by, ready for them; its process goes on
+        until the next one is asked for elsewhere, or it ends with this one.
+
+        A process that was connected itself is so no more: Ray would end it with the cluster.
+        """
+        from profiling.backends._ray.farm import Farm
+
+        if self._cluster is not None and self._cluster.is_whole:
+            self._kept.clear()
+            self._cluster.leave()
+        if self._farm is None or not self._farm.is_whole or self._farm.address != address:
+            self.close_farm()
+            self._farm = Farm(address)
+            atexit.register(self._farm.close)
+        return self._farm
+
+    def close_farm(self) -> None:
+        """End the process that searches have the cluster by, where there is one."""
+        if self._farm is not None:
+            atexit.unregister(self._farm.close)
+            self._farm.close()
+            self._farm = None
 
     def machine(self, spec: str) -> Machine:
         """`ray` is the cluster that runs here, `ray:2` the same with two lanes for the CPU of each

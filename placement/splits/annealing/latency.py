@@ -7,11 +7,22 @@ Every step evaluates the whole sample; calls that would wait for each other are 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from placement.core.graph import Ints
-from placement.splits.annealing.search import Budget, Chain, Tell, Work, run_chains, silent
+from placement.parallel.calls import Call, travels
+from placement.parallel.executor import HERE, Executor
+from placement.splits.annealing.search import (
+    Annealing,
+    Budget,
+    Chain,
+    Leg,
+    Tell,
+    run_chains,
+    silent,
+)
 from placement.splits.bounds.chain import latency_bound_s
 from placement.splits.exact.linear import latency_parts
 from placement.splits.model.contract import Units, contiguous_units
@@ -41,7 +52,7 @@ class CallSearch:
         self.calls_each = calls_each
         self.timing = timing_of(instance)
         self.num_slots = instance.num_accelerators * calls_each
-        self._rows = _unit_rows(self.timing)
+        self.unit_rows = _unit_rows(self.timing)
 
     @property
     def units(self) -> Units:
@@ -74,32 +85,53 @@ class CallSearch:
         on_cpu = np.asarray(allowed[:, k:].any(axis=1))
         return np.concatenate([allowed[:, :k], on_cpu[:, None]], axis=1)
 
-    def work(self, chain: Chain, seed: int) -> Work:
-        """A chain's annealing: cycles of falling temperature, each from the best so far."""
-        from placement.splits.annealing.latency_compiled import CallArrays, anneal
 
-        arrays, nodes = self.units.arrays, self.timing.nodes
-        calls = CallArrays(arrays, nodes, *self._rows, self.allowed(), self.calls_each)
-        slot = chain.best.copy()
-        cycle = 0
+class Cycles(Annealing[int]):
+    """Cycles of falling temperature, each from the best so far; rounds are their numbers."""
 
-        def run(temperature_s: float, iterations: int, seed: int) -> float:
-            return anneal(slot, chain.best, chain.best_s, calls, temperature_s, iterations, seed)
+    def __init__(self, search: CallSearch) -> None:
+        from placement.splits.annealing.latency_compiled import CallArrays
 
-        def step(share: float, number: int) -> int:
-            nonlocal cycle
-            at = share * CYCLES
-            if int(at) > cycle:
-                cycle = int(at)
-                slot[:] = chain.best
-            hot = HOT * 0.5**cycle
-            temperature_s = max(chain.best_s, TINY_S) * hot * (COLD / hot) ** (at - int(at))
-            chain.best_s = run(temperature_s, STEPS, seed + number)
-            return STEPS
+        units, nodes = search.units.arrays, search.timing.nodes
+        self._search = search
+        self._calls = CallArrays(
+            units, nodes, *search.unit_rows, search.allowed(), search.calls_each
+        )
 
-        # Compiled before the clock starts.
-        run(1.0, 0, 0)
-        return step
+    def step(self, chain: Chain[int], share: float) -> int:
+        at = share * CYCLES
+        if int(at) > chain.round:
+            chain.round = int(at)
+            chain.now[:] = chain.best
+        hot = HOT * 0.5**chain.round
+        temperature_s = max(chain.best_s, TINY_S) * hot * (COLD / hot) ** (at - int(at))
+        chain.best_s = self.run(chain, temperature_s, STEPS)
+        chain.seed += 1
+        return STEPS
+
+    def run(self, chain: Chain[int], temperature_s: float, iterations: int) -> float:
+        """Steps at one temperature; the seconds of the best sample."""
+        from placement.splits.annealing.latency_compiled import anneal
+
+        state = chain.now, chain.best, chain.best_s
+        return anneal(*state, self._calls, temperature_s, iterations, chain.seed)
+
+    def going(self, chain: Chain[int], leg: Leg) -> Call:
+        search = self._search
+        return Call(gone, (search.instance,), (search.calls_each, chain, leg))
+
+
+@travels
+def gone(
+    instance: SplitInstance, calls_each: int, chain: Chain[int], leg: Leg, seconds: float
+) -> Chain[int]:
+    """A chain after a leg."""
+    return _kept(instance, calls_each).go(chain, leg, seconds)
+
+
+@lru_cache(maxsize=2)
+def _kept(instance: SplitInstance, calls_each: int) -> Cycles:
+    return Cycles(CallSearch(instance, calls_each))
 
 
 def best_calls(
@@ -111,6 +143,7 @@ def best_calls(
     seed: int = 0,
     warm: Ints | None = None,
     tell: Tell = silent,
+    executor: Executor = HERE,
 ) -> Calls | None:
     """The best split found with at most `calls_each` calls per accelerator, None if none was.
 
@@ -123,10 +156,15 @@ def best_calls(
         return None
     starts.sort(key=lambda start: start.best_s)
     picked = [starts[i % min(len(starts), 3)] for i in range(num_chains)]
-    chains = [Chain(start.best_s, start.best.copy()) for start in picked]
-    works = [search.work(c, 1_000_003 * (seed * num_chains + i)) for i, c in enumerate(chains)]
+    chains = [
+        Chain(s.best_s, s.best.copy(), s.best.copy(), 0, 1_000_003 * (seed * num_chains + i))
+        for i, s in enumerate(picked)
+    ]
+    annealing = Cycles(search)
+    # Compiled before the clock starts.
+    annealing.run(chains[0], 1.0, 0)
     bound_s = latency_bound_s(instance, calls_each, starts[0].best_s)
-    best = run_chains(chains, works, budget, tell, bound_s)
+    best = run_chains(chains, annealing, budget, tell, bound_s, executor)
     value_s = search.value_s(best.best)
     return Calls(best.best[search.units.unit_of_class], value_s)
 
@@ -146,7 +184,9 @@ def best_start(instance: SplitInstance, *, num_orders: int, seed: int = 0) -> Ca
     return Calls(best.best[search.units.unit_of_class], best.best_s)
 
 
-def _starts(search: CallSearch, warm: Ints | None, num_orders: int, seed: int) -> Iterator[Chain]:
+def _starts(
+    search: CallSearch, warm: Ints | None, num_orders: int, seed: int
+) -> Iterator[Chain[int]]:
     units, q = search.units, search.calls_each
     everywhere = np.full(units.num_units, -1, dtype=np.int64)
     candidates = [everywhere] if units.on_cpu.all() else []
@@ -158,7 +198,7 @@ def _starts(search: CallSearch, warm: Ints | None, num_orders: int, seed: int) -
     for slot in candidates:
         value_s = search.value_s(slot)
         if np.isfinite(value_s):
-            yield Chain(value_s, slot)
+            yield Chain(value_s, slot, slot, 0)
 
 
 def _by_unit(units: Units, of_class: Ints) -> Ints:

@@ -9,18 +9,29 @@ partitioning graphs", 1970, made exact). From where no two devices can be split 
 annealing leads away and two at a time lead back (iterated local search).
 """
 
-from collections.abc import Generator
+import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from threading import Lock
 
 import numpy as np
 
 from placement.core.graph import Ints
-from placement.splits.annealing.search import Budget, Chain, Tell, Work, run_chains, silent
+from placement.parallel.calls import Call, travels
+from placement.parallel.executor import HERE, Executor
+from placement.splits.annealing.search import (
+    Annealing,
+    Budget,
+    Chain,
+    Leg,
+    Tell,
+    run_chains,
+    silent,
+)
 from placement.splits.bounds.loads import throughput_bound_s
 from placement.splits.model.contract import Units
+from placement.splits.model.instance import Bools
 
 STEPS = 20_000
 # The share of the budget for the first cooling. The rest cools again and again for so many steps,
@@ -54,6 +65,7 @@ def best_split(
     seed: int = 0,
     bound_s: float = 0.0,
     tell: Tell = silent,
+    executor: Executor = HERE,
 ) -> Split | None:
     """The best split found, None if no start keeps within memory.
 
@@ -64,16 +76,15 @@ def best_split(
     starts = [start for start in (cold, warm) if start is not None]
     if not starts:
         return None
-    chains = []
-    for i in range(num_chains):
-        start = starts[i % len(starts)]
-        chains.append(Chain(max_load_s(units, start), start.copy()))
-    row = _Row(units)
-    works = [
-        _work(units, row, c, 1_000_003 * (seed * num_chains + i)) for i, c in enumerate(chains)
+    annealing = Rounds(units)
+    chains = [
+        annealing.chain(starts[i % len(starts)], 1_000_003 * (seed * num_chains + i))
+        for i in range(num_chains)
     ]
+    # Compiled before the clock starts.
+    annealing.compile(chains[0])
     least_s = max(bound_s, throughput_bound_s(units))
-    best = run_chains(chains, works, budget, tell, least_s)
+    best = run_chains(chains, annealing, budget, tell, least_s, executor)
     return Split(best.best, max_load_s(units, best.best))
 
 
@@ -135,108 +146,138 @@ class _Row:
         return narrow_order(self._units)
 
 
-def _work(units: Units, row: _Row, chain: Chain, seed: int) -> Work:
-    """A chain's annealing, which goes on wherever it was for the share of the budget."""
-    search = _Annealing(units, row, chain, seed)
-    # Compiled before the clock starts.
-    search.compile()
-    rounds = search.rounds()
-    next(rounds)
+@dataclass(eq=False)
+class Round:
+    """Where a chain is in its rounds; each cools for `cooled` steps so far and then splits pairs.
 
-    def step(share: float, number: int) -> int:
-        return rounds.send(share)
+    Stage 0 cools. Every later one splits pairs of devices anew for the next power, with loads over
+    `scale_s`: those that are `stale` (P,), in turn from number `pair` on. The round began at `left`
+    (U,) with its load; the first, which begins anywhere, leaves that for whatever it comes to.
+    """
 
-    return step
+    left: Ints
+    stale: Bools
+    left_s: float = math.inf
+    number: int = 0
+    cooled: int = 0
+    stage: int = 0
+    scale_s: float = TINY_S
+    pair: int = 0
 
 
-class _Annealing:
-    """One chain: the state it is in, and the best split that it has seen."""
+class Rounds(Annealing[Round]):
+    """Rounds without end: temperatures fall and powers rise, then two devices at a time are split.
 
-    def __init__(self, units: Units, row: _Row, chain: Chain, seed: int) -> None:
-        self.units, self.row, self.chain, self.seed = units, row, chain, seed
-        self.device = chain.best.copy()
-        self.is_plain = units.instance.rules.is_plain
-        self.in_pairs = self.is_plain and units.num_units <= MOST_UNITS
+    The first falls by the share of the budget that is used up, the others by steps. A state is left
+    for one that is no worse.
+    """
 
-    def rounds(self) -> Generator[int, float, None]:
-        """Rounds without end; yields steps, is sent the share of the budget that is used up.
+    def __init__(self, units: Units) -> None:
+        self._units, self._row = units, _Row(units)
+        instance = units.instance
+        self._is_plain = instance.rules.is_plain
+        self._in_pairs = self._is_plain and units.num_units <= MOST_UNITS
+        self._powers = PAIR_POWERS if self._in_pairs else ()
+        pairs = combinations(range(instance.num_devices), 2)
+        self._pairs = [pair for pair in pairs if pair[0] < instance.num_accelerators]
 
-        Temperatures fall and powers rise, by the budget first and by steps then. A state is left
-        for one that is no worse.
-        """
-        share = yield 0
-        while share < FIRST:
-            self.cool(share / FIRST, HOT)
-            share = yield STEPS
-        self.device[:] = self.chain.best
-        yield from self.split_pairs()
-        left = self.device.copy(), self.load_s()
-        number = 0
+    def chain(self, start: Ints, seed: int) -> Chain[Round]:
+        """A chain that has done nothing yet."""
+        begin = Round(start.copy(), np.zeros(len(self._pairs), dtype=np.bool_))
+        return Chain(max_load_s(self._units, start), start.copy(), start.copy(), begin, seed)
+
+    def step(self, chain: Chain[Round], share: float) -> int:
+        at = chain.round
         while True:
-            hot = HOT_AGAIN[number % len(HOT_AGAIN)]
-            for at in range(0, AGAIN, STEPS):
-                self.cool(at / AGAIN, hot)
-                yield STEPS
-            yield from self.split_pairs()
-            load_s = self.load_s()
-            if load_s <= left[1]:
-                left = self.device.copy(), load_s
-            self.device[:] = left[0]
-            number += 1
+            if at.stage == 0:
+                within = at.cooled / AGAIN if at.number else share / FIRST
+                if within < 1.0:
+                    self._cool(chain, within)
+                    return STEPS
+                if at.number == 0:
+                    chain.now[:] = chain.best
+                self._begin_stage(chain)
+            elif at.stage > len(self._powers):
+                self._begin_round(chain)
+            elif at.stale.any():
+                self._split_pair(chain)
+                return PAIR_STEPS
+            else:
+                self._begin_stage(chain)
 
-    def cool(self, within: float, hot: float) -> None:
-        """Some steps at a share of the way from hot to cold."""
-        power = POWERS[0] + (POWERS[1] - POWERS[0]) * within
-        self.seed += 1
-        self._anneal(power, hot * (COLD / hot) ** within, STEPS)
+    def going(self, chain: Chain[Round], leg: Leg) -> Call:
+        return Call(gone, (self._units,), (chain, leg))
 
-    def split_pairs(self) -> Generator[int, float, None]:
-        """Split two devices anew until that helps no two of them."""
-        from placement.splits.annealing.pairs_compiled import split_again
-
-        if not self.in_pairs:
-            return
-        instance = self.units.instance
-        num_accelerators = instance.num_accelerators
-        pairs = [p for p in combinations(range(instance.num_devices), 2) if p[0] < num_accelerators]
-        for power in PAIR_POWERS:
-            scale_s = max(self.load_s(), TINY_S)
-            how = PAIR_ROOM * scale_s, scale_s, power, PAIR_LOADS
-            stale = set(pairs)
-            while stale:
-                for a, b in (p for p in pairs if p in stale):
-                    stale.discard((a, b))
-                    row, arrays = self.row.order, self.units.arrays
-                    if split_again(a, b, self.device, row, arrays, *how):
-                        stale.update(p for p in pairs if p != (a, b) and {*p} & {a, b})
-                        self._tell()
-                    yield PAIR_STEPS
-
-    def load_s(self) -> float:
-        return max_load_s(self.units, self.device)
-
-    def _tell(self) -> None:
-        load_s, chain = self.load_s(), self.chain
-        if load_s < chain.best_s * (1.0 - 1e-12):
-            chain.best[:], chain.best_s = self.device, load_s
-
-    def _anneal(self, power: float, temperature: float, iterations: int) -> None:
-        from placement.splits.annealing.priced_compiled import anneal_priced
-        from placement.splits.annealing.throughput_compiled import anneal
-
-        units, chain = self.units, self.chain
-        how = max(chain.best_s, TINY_S), power, temperature, iterations, self.seed
-        device, best, best_s, arrays = self.device, chain.best, chain.best_s, units.arrays
-        if self.is_plain:
-            chain.best_s = anneal(device, best, best_s, arrays, *how)
-        else:
-            chain.best_s = anneal_priced(device, best, best_s, arrays, units.priced, *how)
-
-    def compile(self) -> None:
+    def compile(self, chain: Chain[Round]) -> None:
         """Run what is compiled once, to no effect."""
         from placement.splits.annealing.pairs_compiled import split_again
 
-        self._anneal(POWERS[0], 1.0, 0)
-        if self.in_pairs:
+        self._anneal(chain, POWERS[0], 1.0, 0)
+        if self._in_pairs:
             nothing = np.zeros(0, dtype=np.int64)
-            split_again(0, 0, self.device, nothing, self.units.arrays, 1.0, 1.0, 1.0, 1)
+            split_again(0, 0, chain.now, nothing, self._units.arrays, 1.0, 1.0, 1.0, 1)
+
+    def _cool(self, chain: Chain[Round], within: float) -> None:
+        """Some steps at a share of the way from hot to cold."""
+        number = chain.round.number
+        hot = HOT_AGAIN[(number - 1) % len(HOT_AGAIN)] if number else HOT
+        power = POWERS[0] + (POWERS[1] - POWERS[0]) * within
+        chain.seed += 1
+        self._anneal(chain, power, hot * (COLD / hot) ** within, STEPS)
+        chain.round.cooled += STEPS
+
+    def _begin_stage(self, chain: Chain[Round]) -> None:
+        """Have all pairs split for the next power."""
+        at = chain.round
+        at.stage, at.pair, at.stale[:] = at.stage + 1, 0, True
+        at.scale_s = max(max_load_s(self._units, chain.now), TINY_S)
+
+    def _begin_round(self, chain: Chain[Round]) -> None:
+        """Cool again, from where the round came to or from where it began."""
+        at, load_s = chain.round, max_load_s(self._units, chain.now)
+        if load_s <= at.left_s:
+            at.left[:], at.left_s = chain.now, load_s
+        chain.now[:] = at.left
+        at.number, at.cooled, at.stage = at.number + 1, 0, 0
+
+    def _split_pair(self, chain: Chain[Round]) -> None:
+        """Split the next two devices anew; those that share one of them are then stale."""
+        from placement.splits.annealing.pairs_compiled import split_again
+
+        at, device, units = chain.round, chain.now, self._units
+        stale = np.flatnonzero(at.stale)
+        number = int(stale[np.searchsorted(stale, at.pair) % len(stale)])
+        at.stale[number], at.pair = False, number + 1
+        pair = self._pairs[number]
+        how = PAIR_ROOM * at.scale_s, at.scale_s, self._powers[at.stage - 1], PAIR_LOADS
+        if split_again(*pair, device, self._row.order, units.arrays, *how):
+            at.stale |= [other != pair and bool({*other} & {*pair}) for other in self._pairs]
+            load_s = max_load_s(units, device)
+            if load_s < chain.best_s * (1.0 - 1e-12):
+                chain.best[:], chain.best_s = device, load_s
+
+    def _anneal(
+        self, chain: Chain[Round], power: float, temperature: float, iterations: int
+    ) -> None:
+        """Steps at one power and temperature."""
+        from placement.splits.annealing.priced_compiled import anneal_priced
+        from placement.splits.annealing.throughput_compiled import anneal
+
+        units, state = self._units, (chain.now, chain.best, chain.best_s)
+        how = max(chain.best_s, TINY_S), power, temperature, iterations, chain.seed
+        if self._is_plain:
+            chain.best_s = anneal(*state, units.arrays, *how)
+        else:
+            chain.best_s = anneal_priced(*state, units.arrays, units.priced, *how)
+
+
+@travels
+def gone(units: Units, chain: Chain[Round], leg: Leg, seconds: float) -> Chain[Round]:
+    """A chain after a leg."""
+    return _kept(units).go(chain, leg, seconds)
+
+
+# The row of units takes a while to find, and a chain has many legs.
+@lru_cache(maxsize=2)
+def _kept(units: Units) -> Rounds:
+    return Rounds(units)

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 # What a client of HTTP/2, and so of gRPC, says first: its preface and settings, of which none.
@@ -30,15 +29,22 @@ def answers(address: Address, limit_s: float) -> bool:
     return True
 
 
-def watch(addresses: Sequence[Address], ended: Callable[[], object]) -> None:
-    """Have a thread that calls `ended` once somebody at one of these does not answer any more."""
+def watch(addresses: Sequence[Address], ended: Callable[[], object]) -> threading.Event:
+    """Have a thread that calls `ended` once somebody at one of these does not answer any more.
+
+    It looks no more once the event is set that is returned.
+    """
+    over = threading.Event()
 
     def go() -> None:
         silences = 0
         while silences < LOOKS:
-            time.sleep(WATCH_S)
+            if over.wait(WATCH_S):
+                return
             all_answer = all(answers(address, ANSWER_S) for address in addresses)
             silences = 0 if all_answer else silences + 1
-        ended()
+        if not over.is_set():
+            ended()
 
     threading.Thread(target=go, name="watch", daemon=True).start()
+    return over

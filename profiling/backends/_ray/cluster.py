@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -64,10 +65,11 @@ class Cluster:
         # For how large messages pairs of hosts have been connected, and which have channels.
         self._rooms: dict[tuple[str, str], int] = {}
         self._joined: dict[tuple[str, str], bool] = {}
+        self._watched = threading.Event() if before is None else before._watched
         if not ray.is_initialized():
             _connect(address)
             if ended is not None and not self._is_outside:
-                watch(_needed(), ended)
+                self._watched = watch(_needed(), ended)
         self.hosts: dict[str, Host] = {} if before is None else before.hosts
         self.hosts = {host.name: host for host in self._listed()}
         if not self.hosts:
@@ -95,6 +97,20 @@ class Cluster:
     def anew(self) -> "Cluster":
         """The cluster as it is now."""
         return Cluster(self.address, self)
+
+    def dismiss(self) -> None:
+        """Let the actors end; what hosts have said of themselves is known still."""
+        self.workers.clear()
+
+    def leave(self) -> None:
+        """Be connected no more, so that the cluster may end without this process.
+
+        Whoever asks next connects anew, to hosts of the same names.
+        """
+        self._watched.set()
+        self.lost |= set(self.hosts)
+        self.dismiss()
+        ray.shutdown()
 
     def _listed(self) -> list[Host]:
         """The hosts that can be computed on now."""
@@ -225,8 +241,12 @@ class Cluster:
         One that computes may be silent for any time.
         """
         for host in hosts:
-            if not self._is_there((self.hosts[host].address, self.hosts[host].port)):
+            if not self.is_there(host):
                 raise self._lost(host)
+
+    def is_there(self, host: str) -> bool:
+        """Whether a host's node answers; one that is asked from outside the cluster does."""
+        return self._is_there((self.hosts[host].address, self.hosts[host].port))
 
     def _is_there(self, node: Address) -> bool:
         """Whether a node's own process answers; from outside the cluster nobody can tell."""

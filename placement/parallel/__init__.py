@@ -1,0 +1,1 @@
+"""Work that is done side by side: on the cores of this computer, or on other computers."""

@@ -70,6 +70,7 @@ class Cluster:
             _connect(address)
             if ended is not None and not self._is_outside:
                 self._watched = watch(_needed(), ended)
+        self._needed = () if self._is_outside else _needed()
         self.hosts: dict[str, Host] = {} if before is None else before.hosts
         self.hosts = {host.name: host for host in self._listed()}
         if not self.hosts:
@@ -97,6 +98,11 @@ class Cluster:
     def anew(self) -> "Cluster":
         """The cluster as it is now."""
         return Cluster(self.address, self)
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the head answers, and the node that this process is connected to."""
+        return self._is_outside or all(answers(address, SILENCE_S) for address in self._needed)
 
     def dismiss(self) -> None:
         """Let the actors end; what hosts have said of themselves is known still."""

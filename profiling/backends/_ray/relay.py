@@ -201,6 +201,9 @@ class Relay:
                 self._lose(name)
 
     def _lose(self, name: str) -> None:
+        if not self._cluster.has_head:
+            # All is over, and whoever asked says so.
+            os._exit(1)
         del self._lanes[name]
         for task in [task for task in self._busy.values() if task.host == name]:
             self._leave(task)

@@ -2,6 +2,7 @@
 
     python -m benchmarks.learned --out FILE.jsonl [--cases TEXT,TEXT] [--placers NAME,NAME]
                                  [--seeds 0,1,2] [--set preset=paper] [--time-limit S]
+                                 [--search-on WHERE]
 
 Values are raw: a learner's own, without answers of other placers among its candidates. Beside each
 run stand both controls, random search and mutation, with its seed and as many placements. Rows are
@@ -30,9 +31,10 @@ from benchmarks._learned.summary import (
     verdicts,
 )
 from benchmarks._shared.figures import numbers, parts, table
+from placement.api.place import executor_of
 from placement.core.amounts import in_unit
 from placement.core.problem import Problem
-from placement.core.verb_options import PlaceOptions
+from placement.core.verb_options import LOCAL, PlaceOptions
 from placement.placers import names, placer_class
 from placement.placers.base import Progress, build
 
@@ -113,7 +115,7 @@ def settings_of(case: Case, run: Row) -> dict[str, str]:
     return {"candidates": ""} | dict(pair.split("=", 1) for pair in run.settings.split(",") if pair)
 
 
-def answered(case: Case, problem: Problem, run: Row) -> Row:
+def answered(case: Case, problem: Problem, run: Row, search_on: str = LOCAL) -> Row:
     """The run with what it comes to."""
     from placement.advice.warming import warm_up
     from placement.core.violations import violations
@@ -132,7 +134,7 @@ def answered(case: Case, problem: Problem, run: Row) -> Row:
         seed=run.seed,
     )
     try:
-        placer = build(placer_class(run.placer), options)
+        placer = build(placer_class(run.placer), options, executor_of(search_on, problem, print))
         warm_up(placer, problem)
         begun_s = time.perf_counter()
         placement = placer.place(problem, hear)
@@ -157,10 +159,10 @@ def run(options: argparse.Namespace, known: Sequence[Row]) -> Iterator[Row]:
         for planned in plan(case, problem, options):
             found = done.get(planned.key)
             if found is None:
-                yield (found := answered(case, problem, planned))
+                yield (found := answered(case, problem, planned, options.search_on))
             for control in controls_of(found):
                 if control.key not in done:
-                    yield answered(case, problem, control)
+                    yield answered(case, problem, control, options.search_on)
 
 
 def load(out: Path) -> list[Row]:
@@ -209,6 +211,7 @@ def main() -> None:
     parser.add_argument(
         "--set", action="append", default=[], help="a setting, such as preset=paper"
     )
+    parser.add_argument("--search-on", default=LOCAL, help="local, ray, or ray://HOST:PORT")
     parser.add_argument("--time-limit", type=float, default=0.0, help="seconds, whatever the case")
     options = parser.parse_args()
     rows = load(options.out)

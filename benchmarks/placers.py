@@ -2,13 +2,14 @@
 
     python -m benchmarks.placers [--time-limit S] [--only TEXT,TEXT] [--draw N] [--seed S]
                                  [--placers NAME,NAME] [--out FILE.json] [--cases]
+                                 [--search-on WHERE]
 
 Graphs are the workload files of Tarnawski et al., where they are at hand (see WORKLOADS), with
-their own devices, the bundled samples on every machine preset with analytic costs, and networks
-made up by chance, which nobody tuned a method for. With --draw so many of them are drawn by the
-seed, for all of them take hours. Placers that search get the time limit, each
-alone. With --out every answer is kept and none is computed twice, so that the table can be made in
-parts.
+their own devices, the bundled samples on every machine preset with analytic costs, and networks made up
+by chance, which nobody tuned a method for. With --draw so many of them are drawn by the seed, for
+all of them take hours. Placers that search get the time limit, each alone; with --search-on ray
+they search on the hosts of a cluster. With --out every answer is kept and none is computed twice,
+so that the table can be made in parts.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from benchmarks._shared.rankings import AUTO, SAME, Row
 from placement.core.amounts import in_unit
 from placement.core.model import Model
 from placement.core.problem import Problem
+from placement.core.verb_options import LOCAL
 from placement.files.output import write_text
 from placement.placers import names, placer_class
 
@@ -142,11 +144,11 @@ def knows(name: str, problem: Problem) -> bool:
     return problem.execution in placer.executions and problem.objective in placer.objectives
 
 
-def row(case: str, name: str, problem: Problem, time_limit_s: float) -> Row:
+def row(case: str, name: str, problem: Problem, time_limit_s: float, search_on: str = LOCAL) -> Row:
     """The placer's answer on a case; a refusal or a broken rule is an error."""
     limit_s = time_limit_s if placer_class(name).all_cores else None
     try:
-        placed = pl.place(problem, name, time_limit_s=limit_s)
+        placed = pl.place(problem, name, time_limit_s=limit_s, search_on=search_on)
     except ValueError as error:
         return Row(case, name, kind_of(name), math.inf, 0.0, 0.0, str(error))
     value, bound = (in_unit(x, placed.unit) for x in (placed.value, placed.lower_bound))
@@ -178,7 +180,7 @@ def run(options: argparse.Namespace, known: list[Row]) -> Iterator[Row]:
         problem = case.problem()
         for name in open_:
             if knows(name, problem):
-                yield row(case.name, name, problem, options.time_limit)
+                yield row(case.name, name, problem, options.time_limit, options.search_on)
 
 
 def load(out: Path | None) -> list[Row]:
@@ -267,6 +269,7 @@ def main() -> None:
     parser.add_argument("--draw", type=int, default=0, help="so many of these cases, by chance")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--placers", default="", help="names, by comma; all without it")
+    parser.add_argument("--search-on", default=LOCAL, help="local, ray, or ray://HOST:PORT")
     parser.add_argument("--out", type=Path, help="keep the rows here, and go on from them")
     parser.add_argument("--cases", action="store_true", help="tables of all cases as well")
     options = parser.parse_args()

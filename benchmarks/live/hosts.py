@@ -30,7 +30,12 @@ from placement.core.machine import Machine
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.verb_options import RunOptions, StreamOptions
+from placement.parallel.executor import HERE, Threads
+from placement.placers.base import quiet
 from placement.schedule.segments import make_schedule
+from placement.search.chain import Chain, start_of
+from placement.search.coarsening import blocks
+from placement.search.improvement import improve
 from profiling import backends
 from profiling.execution.execute import execute
 from profiling.execution.stream_outputs import same_bits
@@ -70,6 +75,18 @@ PIPELINES = {
     "ratio": "{ratio:.2f}",
     "predicted ratio": "{predicted:.2f}",
 }
+SEARCHES = {
+    "model": "{model}",
+    "units": "{num_units}",
+    "one core, chains/s": "{one:.2f}",
+    "threads, chains/s": "{threads:.2f}",
+    "two nodes, chains/s": "{nodes:.2f}",
+    "to one core": "{to_one:.2f}",
+    "to threads": "{to_threads:.2f}",
+    "placements": "{found}",
+}
+# Chains of a search and their moves, and how often each side has its turn.
+NUM_CHAINS, MOVES, SEARCHES_EACH = 4, 20_000, 3
 BITS = {"model": "{model}", "placements": "{num}", "same bits": "{same}"}
 
 
@@ -212,6 +229,44 @@ def pipeline(name: str, over: Machine, num_samples: int) -> Row:
     }
 
 
+def searches(name: str) -> Row:
+    """Chains per second of local search on a machine of three devices, wherever these are."""
+    from profiling.backends._ray.farm import Hosts
+
+    model = pl.load(name)
+    problem = pl.make_problem(model, pl.machine("desktop-2x24gb"))
+    farm = backends.get("ray").farm()  # type: ignore[attr-defined]
+    sides = {"one": Threads(1), "threads": HERE, "nodes": Hosts(farm, print)}
+    took_s = {side: list[float]() for side in sides}
+    ends = set[tuple[str, ...]]()
+    for number in range(SEARCHES_EACH + 1):
+        for side, executor in sides.items():
+            chains, begun_s = _chains(problem), time.perf_counter()
+            together = [[chain] for chain in chains] if side == "one" else [chains]
+            for some in together:
+                improve(problem, some, quiet, max_iterations=MOVES, executor=executor)
+            # The first time code is compiled and the problem sent.
+            if number:
+                took_s[side].append(time.perf_counter() - begun_s)
+            ends.add(tuple(str(chain.best.tolist()) for chain in chains))
+    per_s = {side: NUM_CHAINS / statistics.median(each) for side, each in took_s.items()}
+    return {
+        "part": "searches",
+        "model": name,
+        "num_units": problem.num_units,
+        **per_s,
+        "to_one": per_s["nodes"] / per_s["one"],
+        "to_threads": per_s["nodes"] / per_s["threads"],
+        "found": "the same" if len(ends) == 1 else "DIFFER",
+    }
+
+
+def _chains(problem: Problem) -> list[Chain]:
+    start = start_of(problem, pl.place(problem, "heft").placement)
+    together = blocks(problem)
+    return [Chain(problem, start, together, seed=seed, kick=3) for seed in range(NUM_CHAINS)]
+
+
 def bits(name: str, over: Machine, here: Machine) -> Row:
     """Outputs of random placements over both nodes against those of two local lanes."""
     model = pl.load(name)
@@ -235,7 +290,9 @@ def bits(name: str, over: Machine, here: Machine) -> Row:
 
 
 def measure(options: argparse.Namespace, rows: Rows, names: Sequence[str]) -> None:
-    over, here = pl.machine("ray"), pl.machine("two-lanes")
+    # What is searched needs no connection of this process, and would end it.
+    only_searches = set(options.part) == {"searches"}
+    over, here = pl.machine("two-lanes" if only_searches else "ray"), pl.machine("two-lanes")
     if "hand-over" in options.part:
         hand_overs(rows)
     for name in names:
@@ -243,12 +300,20 @@ def measure(options: argparse.Namespace, rows: Rows, names: Sequence[str]) -> No
             steps(name, rows, over, here, options.rounds)
         if "pipelines" in options.part and rows.lacks(part="pipelines", model=name):
             rows.add(pipeline(name, over, options.samples))
+        if "searches" in options.part and rows.lacks(part="searches", model=name):
+            rows.add(searches(name))
         if "bits" in options.part and rows.lacks(part="bits", model=name):
             rows.add(bits(name, over, here))
 
 
 def show(rows: Rows) -> None:
-    parts = {"hand-over": HAND_OVER, "steps": STEPS, "pipelines": PIPELINES, "bits": BITS}
+    parts = {
+        "hand-over": HAND_OVER,
+        "steps": STEPS,
+        "pipelines": PIPELINES,
+        "searches": SEARCHES,
+        "bits": BITS,
+    }
     for part, columns in parts.items():
         if rows.of(part):
             print(table(columns, rows.of(part)), end="\n\n")
@@ -258,7 +323,7 @@ def show(rows: Rows) -> None:
 
 
 def main() -> None:
-    parts = ("hand-over", "steps", "pipelines", "bits")
+    parts = ("hand-over", "steps", "pipelines", "searches", "bits")
     options = parser(__doc__, rounds=20, samples=40, most_s=150.0)
     options.add_argument("--out", type=Path, required=True, help="keep the rows here, a line each")
     options.add_argument("--part", action="append", choices=parts, help="default: all but bits")
@@ -276,6 +341,7 @@ def main() -> None:
             measure(given, rows, every if given.all else given.names)
         finally:
             # Whoever is connected still when the nodes end waits for them.
+            backends.get("ray").close_farm()  # type: ignore[attr-defined]
             ray.shutdown()
     if given.json:
         print(json.dumps(rows.rows))

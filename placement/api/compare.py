@@ -120,7 +120,8 @@ class _Course:
         from placement.placers import placer_class
 
         kinds = [placer_class(name) for name in self._names]
-        live, found = self._options.live, dict[int, Search | str]()
+        live = self._options.live
+        found: dict[int, Search | str] = {}
         jobs = [
             Job(
                 here=partial(self._take_here, number),

@@ -1,6 +1,5 @@
 """Searches on the hosts of a cluster: the answers of this computer, whoever is killed meanwhile."""
 
-import itertools
 import threading
 import time
 from dataclasses import replace
@@ -8,10 +7,7 @@ from dataclasses import replace
 import pytest
 
 import placement as pl
-from placement.advice.searching import search
 from placement.core.problem import Objective
-from placement.parallel.calls import Call
-from placement.parallel.executor import Job
 from placement.placers import placer_class
 from profiling.backends.ray import BACKEND
 from tests.command import answer, refused
@@ -33,8 +29,6 @@ SPLITS = {
     "annealing_split": {"max_iterations": 400_000},
     "branch_and_bound": {"max_iterations": 400_000},
 }
-# From a kill to the answer.
-SILENCE_S = 60.0
 
 
 def model_problem():
@@ -138,7 +132,7 @@ def test_a_comparison_has_a_task_for_each_placer_and_the_rows_of_one_computer(
 ):
     cluster.replace()
     model = diamond(tmp_path)
-    problem = pl.make_problem(model, pl.machine("two-gpus"))
+    problem = pl.make_problem(model, pl.machine("desktop-2x24gb"))
     heard = []
     asked = {"placers": ["heft", "auto", "peft", "genetic", "manual"], "seed": 2}
     there = pl.compare(model, problem, search_on="ray", emit=heard.append, **asked)
@@ -155,8 +149,8 @@ def replace_seconds(row):
 def test_the_command_line_searches_on_a_cluster(cluster, tmp_path):
     cluster.replace()
     diamond(tmp_path)
-    model, out = tmp_path / "small.onnx", tmp_path / "{}.json"
-    how = ("--machine", "two-gpus", "--placer", "auto", "--seed", "4")
+    model = tmp_path / "small.onnx"
+    how = ("--machine", "desktop-2x24gb", "--placer", "auto", "--seed", "4")
     there = answer("place", model, *how, "--search-on", "ray")
     here = answer("place", model, *how, "--search-on", "local")
     for told in (there, here):

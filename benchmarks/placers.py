@@ -5,11 +5,11 @@
                                  [--search-on WHERE]
 
 Graphs are the workload files of Tarnawski et al., where they are at hand (see WORKLOADS), with
-their own devices, the bundled samples on every machine preset with analytic costs, and networks made up
-by chance, which nobody tuned a method for. With --draw so many of them are drawn by the seed, for
-all of them take hours. Placers that search get the time limit, each alone; with --search-on ray
-they search on the hosts of a cluster. With --out every answer is kept and none is computed twice,
-so that the table can be made in parts.
+their own devices, the bundled samples on every machine preset with analytic costs, and networks
+made up by chance, which nobody tuned a method for. With --draw so many of them are drawn by the
+seed, for all of them take hours. Placers that search get the time limit, each alone; with
+--search-on ray they search on the hosts of a cluster. With --out every answer is kept and none is
+computed twice, so that the table can be made in parts.
 """
 
 import argparse

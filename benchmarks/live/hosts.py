@@ -86,7 +86,7 @@ SEARCHES = {
     "placements": "{found}",
 }
 # Chains of a search and their moves, and how often each side has its turn.
-NUM_CHAINS, MOVES, SEARCHES_EACH = 4, 4_000, 3
+NUM_CHAINS, MOVES, SEARCHES_EACH = 4, 20_000, 3
 BITS = {"model": "{model}", "placements": "{num}", "same bits": "{same}"}
 
 

@@ -32,6 +32,8 @@ CASES = [
     ("train", GIVEN, TrainOptions(steps=3, seed=1, adjust=False, placer="heft", margin=0.2)),
     ("train", GIVEN, TrainOptions(timeout_s=0.5)),
     ("place", [], PlaceOptions(placer="genetic", time_limit_s=2.5, seed=3, settings={"a": "b=c"})),
+    ("place", [], PlaceOptions(placer="auto", search_on="ray")),
+    ("compare", [], CompareOptions(placers=("heft",), search_on="ray://10.0.0.1:10001")),
     ("steps", [], StepsOptions(placer="etf", seed=2, settings={"a": "b"}, most=7)),
     ("compare", [], CompareOptions(placers=("heft", "peft"), time_limit_s=1.0, seed=2, live=True)),
     ("run", GIVEN, RefineOptions(refine=True)),
@@ -88,6 +90,7 @@ def test_options_are_given_or_named():
         (RunOptions, {"steps": 0}, "at least 1 step and 0 warm-ups, not 0 and 3"),
         (TrainOptions, {"steps": 0}, "at least 1 step, not 0"),
         (CompareOptions, {"placers": ()}, "no placer to compare"),
+        (PlaceOptions, {"search_on": "moon"}, "searches on 'moon'; use local, ray, or ray://"),
     ],
 )
 def test_nonsense_is_refused(kind, wrong, match):

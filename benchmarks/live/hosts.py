@@ -26,10 +26,11 @@ import numpy as np
 import placement as pl
 from benchmarks._shared.figures import parser, table
 from benchmarks._shared.hop import Hop
+from placement.api.place import executor_of
 from placement.core.machine import Machine
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.core.verb_options import RunOptions, StreamOptions
+from placement.core.verb_options import CLUSTER, RunOptions, StreamOptions
 from placement.parallel.executor import HERE, Threads
 from placement.placers.base import quiet
 from placement.schedule.segments import make_schedule
@@ -231,12 +232,9 @@ def pipeline(name: str, over: Machine, num_samples: int) -> Row:
 
 def searches(name: str) -> Row:
     """Chains per second of local search on a machine of three devices, wherever these are."""
-    from profiling.backends._ray.farm import Hosts
-
-    model = pl.load(name)
-    problem = pl.make_problem(model, pl.machine("desktop-2x24gb"))
-    farm = backends.get("ray").farm()  # type: ignore[attr-defined]
-    sides = {"one": Threads(1), "threads": HERE, "nodes": Hosts(farm, print)}
+    problem = pl.make_problem(pl.load(name), pl.machine("desktop-2x24gb"))
+    hosts = executor_of(CLUSTER, problem, print)
+    sides = {"one": Threads(1), "threads": HERE, "nodes": hosts}
     took_s = {side: list[float]() for side in sides}
     ends = set[tuple[str, ...]]()
     for number in range(SEARCHES_EACH + 1):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from profiling.backends._ray.farm import Farm
 
 MOST_LANES = 64
+# A task takes some milliseconds beside its work; visits of kernels and tensors worth one.
+WORTH_VISITS = 500_000
 
 
 class Ray(Backend):
@@ -65,15 +67,22 @@ class Ray(Backend):
         return self._cluster
 
     def executor(
-        self, address: str, lost: Callable[[str], object], *, asked: bool = True
+        self,
+        address: str,
+        lost: Callable[[str], object],
+        *,
+        asked: bool = True,
+        worth_visits: float = WORTH_VISITS,
     ) -> Executor | None:
+        """A batch of placements goes there where each share of it takes so many visits of kernels
+        and tensors."""
         from profiling.backends._ray.farm import Hosts
 
         if not asked and self._cluster is None:
             # Nobody was connected, so the machine is only a description.
             return None
         try:
-            return Hosts(self.farm(address), lost)
+            return Hosts(self.farm(address), lost, worth_visits)
         except ValueError as error:
             if asked:
                 raise

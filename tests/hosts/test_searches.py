@@ -43,11 +43,9 @@ def said():
 @pytest.fixture
 def executor(cluster, said):
     """All nodes, every batch of placements shared out among them."""
-    from profiling.backends._ray.farm import Hosts
-
     # Nodes that another test has killed are started anew.
     cluster.replace()
-    return Hosts(BACKEND.farm(), said.append, worth_visits=1)
+    return BACKEND.executor("", said.append, worth_visits=1)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -103,11 +101,9 @@ def test_a_search_goes_on_without_a_node_that_is_killed(cluster, executor, said)
 
 def test_a_search_goes_on_here_once_the_cluster_is_no_more(cluster, said):
     """The head and all that it started, and with them whoever is connected."""
-    from profiling.backends._ray.farm import Hosts
-
     BACKEND.close_farm()
     with nodes(("gamma", "delta")) as own:
-        executor = Hosts(BACKEND.farm(), said.append)
+        executor = BACKEND.executor("", said.append)
 
         def end():
             for process in own.processes("gamma"):

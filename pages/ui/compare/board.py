@@ -55,6 +55,8 @@ WIDTHS = {
     "Error": 70,
     "Search": 80,
 }
+# The key of the menu of who searches, by the option's name.
+SEARCH_ON = {"search_on": "compare-search-on"}
 
 
 def show(now: Studio) -> tuple[Standing, ...]:
@@ -147,7 +149,7 @@ def _controls(now: Studio) -> None:
         )
         held = command_line.fixed_ops(now, ())
         if names or quick:
-            options = CompareOptions(placers=tuple(names or quick), time_limit_s=limit_s)
+            options = _asked(names or quick, limit_s)
             argv = command_line.compare(now.project, options, held=held)
             st.caption("The same on the command line:")
             st.code(command_line.text(argv), language="bash", wrap_lines=True)
@@ -174,7 +176,14 @@ def _choice(
         value=methods.SEARCH_S,
         help="Searches stop then and give the best they have found.",
     )
+    option_fields.search_on(st, CompareOptions, SEARCH_ON["search_on"])
     return names, limit_s
+
+
+def _asked(names: Sequence[str], limit_s: float | None) -> CompareOptions:
+    """What the fields ask for now."""
+    options = CompareOptions(placers=tuple(names), time_limit_s=limit_s)
+    return option_fields.typed(options, SEARCH_ON if option_fields.may_search_elsewhere() else {})
 
 
 def _methods_key(now: Studio) -> str:
@@ -183,7 +192,7 @@ def _methods_key(now: Studio) -> str:
 
 
 def _start(names: Sequence[str], time_limit_s: float | None) -> None:
-    options = CompareOptions(placers=tuple(names), time_limit_s=time_limit_s)
+    options = _asked(names, time_limit_s)
     carry_out(partial(kinds.start_compare, options=options))
 
 

@@ -6,9 +6,11 @@ from typing import Any, TypeVar
 
 from pages.ui.session import choices
 from pages.ui.shell import glossary
-from placement.core.verb_options import Option, option_of, options_of
+from placement.core.verb_options import CLUSTER, LOCAL, Option, option_of, options_of
+from profiling import backends
 
 T = TypeVar("T")
+SEARCHERS = {"": "Where the devices are", LOCAL: "This computer", CLUSTER: "Ray cluster"}
 
 
 def number(where: Any, asked: Option, key: str, **how: Any) -> Any:
@@ -35,6 +37,26 @@ def kept_number(where: Any, kind: type, name: str, key: str, **how: Any) -> Any:
 def seed(where: Any, kind: type, key: str, **how: Any) -> Any:
     """The field for the seed, which is not kept: it says enough by its label."""
     return number(where, option_of(kind, "seed"), choices.own(key), help=None, step=1, **how)
+
+
+def search_on(where: Any, kind: type, key: str) -> None:
+    """The menu of who searches, where there may be others than this computer."""
+    if not may_search_elsewhere():
+        return
+    asked = option_of(kind, "search_on")
+    where.selectbox(
+        asked.label,
+        list(SEARCHERS),
+        format_func=SEARCHERS.__getitem__,
+        key=choices.own(key),
+        help="A search on the hosts of a Ray cluster has one lane for each of their cores. With a"
+        " fixed number of moves it finds what this computer finds.",
+    )
+
+
+def may_search_elsewhere() -> bool:
+    """Whether this program can ask a cluster."""
+    return not backends.get(CLUSTER).missing()
 
 
 def typed(drawn: T, keys: Mapping[str, str]) -> T:

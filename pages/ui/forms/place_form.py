@@ -30,6 +30,7 @@ LIVE = {
     "live_placements": "place-live-placements",
     "live_limit_s": "place-live-limit",
 }
+SEARCH_ON = {"search_on": "place-search-on"}
 RACE_HELP = (
     "When the method is done, its best placements, each device alone and the whole CPU as one"
     " device run on this computer, turn by turn, until it is certain which is the fastest, or the"
@@ -69,6 +70,7 @@ def show(now: Studio) -> None:
         _about(now, offered[name])
         _goal_and_limit(now, offered[name], locked)
         option_fields.seed(st, PlaceOptions, "place-seed")
+        option_fields.search_on(st, PlaceOptions, SEARCH_ON["search_on"])
         if _may_measure(now):
             _live_fields(offered[name])
         forms.settings_form(name, offered[name].settings, disabled=locked)
@@ -242,7 +244,10 @@ def _asked(now: Studio) -> Asked:
         time_limit_s=choices.typed(_limit_key(now, name), limit_s),
         seed=int(choices.typed(choices.own("place-seed"), 0) or 0),
     )
-    return Asked(method, option_fields.typed(options, LIVE if _may_measure(now) else {}))
+    drawn = LIVE if _may_measure(now) else {}
+    if option_fields.may_search_elsewhere():
+        drawn = {**drawn, **SEARCH_ON}
+    return Asked(method, option_fields.typed(options, drawn))
 
 
 def _remembered() -> str:

@@ -40,8 +40,6 @@ from profiling.backends._ray.frames import (
 
 ROOT = Path(__file__).resolve().parents[3]
 MOST_SHARED = 8
-# A task takes some milliseconds beside its work; visits of kernels and tensors worth one.
-WORTH_VISITS = 500_000
 ENDED = "The Ray cluster ended in the middle of this search, which went on on this computer."
 
 
@@ -180,9 +178,7 @@ class Farm:
 class Hosts(Executor):
     """The lanes of a farm; `tell` hears a sentence where hosts leave."""
 
-    def __init__(
-        self, farm: Farm, tell: Callable[[str], object], worth_visits: float = WORTH_VISITS
-    ) -> None:
+    def __init__(self, farm: Farm, tell: Callable[[str], object], worth_visits: float) -> None:
         self._farm, self._tell, self._worth_visits = farm, tell, worth_visits
 
     @property

@@ -13,7 +13,7 @@ from profiling.backends.ray import BACKEND
 from tests.command import answer, refused
 from tests.hosts.two_nodes import kill, nodes
 from tests.instances import random_problem
-from tests.profiling.live import diamond
+from tests.profiling.live import diamond, problem_of
 from tests.workloads import random_workload_problem
 
 # Work that no clock ends.
@@ -154,3 +154,13 @@ def test_the_command_line_searches_on_a_cluster(cluster, tmp_path):
     assert there == here
     words = refused("place", model, *how, "--search-on", "elsewhere")
     assert "use local, ray, or ray://HOST:PORT" in words
+
+
+def test_devices_of_a_cluster_are_searched_for_on_it_and_run_after_that(machine, tmp_path):
+    """Who was connected for the machine leaves the cluster for the search, and comes back."""
+    model = diamond(tmp_path)
+    problem = problem_of(model, machine)
+    there = pl.place(problem, "auto", seed=1)
+    assert BACKEND.farm().is_whole
+    assert there.placement == pl.place(problem, "auto", seed=1, search_on="local").placement
+    assert pl.run(model, problem, there.placement, steps=2, warmup=1).measured.outputs_match

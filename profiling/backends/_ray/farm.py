@@ -60,6 +60,8 @@ class Farm:
         self._shared: OrderedDict[int, tuple[Any, str]] = OrderedDict()
         self._guard = threading.Lock()
         self.said: SimpleQueue[str] = SimpleQueue()
+        # What lanes have compiled.
+        self.prepared: set[tuple[str, bytes]] = set()
         paths = (str(ROOT), os.environ.get("PYTHONPATH", ""))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "profiling.backends._ray.relay", address or "ray"],
@@ -191,8 +193,11 @@ class Hosts(Executor):
         return int(min(self._farm.num_lanes, visits // max(1.0, self._worth_visits)))
 
     def prepare(self, call: Call) -> None:
-        jobs = [Job(here=lambda _: None, away=lambda: call) for _ in range(self._farm.num_lanes)]
-        self.each(jobs)
+        asked = call.name, encoded(call.args)
+        if asked not in self._farm.prepared:
+            self._farm.prepared.add(asked)
+            job = Job(here=lambda _: None, away=lambda: call)
+            self.each([job] * self._farm.num_lanes)
 
     def each(
         self,

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Mapping
-from typing import BinaryIO
+from typing import IO
 
 import msgspec
 
@@ -79,14 +79,14 @@ class HostLost(Frame, frozen=True):
 _KINDS = Share | Drop | Ask | Cancel | Ready | Refused | Answered | Undone | HostLost
 
 
-def write(stream: BinaryIO, frame: Frame) -> None:
+def write(stream: IO[bytes], frame: Frame) -> None:
     content = msgspec.msgpack.encode(frame)
     left = memoryview(HEAD.pack(len(content)) + content)
     while left:
         left = left[stream.write(left) :]
 
 
-def read(stream: BinaryIO) -> Frame | None:
+def read(stream: IO[bytes]) -> Frame | None:
     """The next frame, None at the end."""
     head = _read(stream, HEAD.size)
     if len(head) < HEAD.size:
@@ -96,7 +96,7 @@ def read(stream: BinaryIO) -> Frame | None:
     return found
 
 
-def _read(stream: BinaryIO, num_bytes: int) -> bytes:
+def _read(stream: IO[bytes], num_bytes: int) -> bytes:
     """So many bytes, fewer only at the end."""
     pieces, missing = list[bytes](), num_bytes
     while missing:

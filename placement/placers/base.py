@@ -208,8 +208,8 @@ def build(placer: type[Placer], options: PlaceOptions, executor: Executor = HERE
             known = ", ".join(sorted(kinds)) or "none"
             raise ValueError(f"Placer {name!r} has no setting {key!r}; it has: {known}.")
         values[key] = _parsed(name, key, value, kinds[key])
-    common = {"time_limit_s": options.time_limit_s, "seed": options.seed, "executor": executor}
-    return placer(**values, **common)
+    limit_s, seed = options.time_limit_s, options.seed
+    return placer(**values, time_limit_s=limit_s, seed=seed, executor=executor)
 
 
 def _parsed(name: str, key: str, value: Any, wanted: Any) -> Any:

@@ -371,8 +371,15 @@ def gone(
 ) -> State:
     """The state of a chain after a leg."""
     start = Start(state.devices, state.order)
-    how = {"hot": habits.hot, "cold": habits.cold, "kick": habits.kick}
-    chain = Chain(problem, start, blocks, seed=habits.seed, **how)
+    chain = Chain(
+        problem,
+        start,
+        blocks,
+        seed=habits.seed,
+        hot=habits.hot,
+        cold=habits.cold,
+        kick=habits.kick,
+    )
     chain.resume(state)
     chain.go(leg, seconds)
     return chain.state

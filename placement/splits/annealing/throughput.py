@@ -248,10 +248,10 @@ class Rounds(Annealing[Round]):
         stale = np.flatnonzero(at.stale)
         number = int(stale[np.searchsorted(stale, at.pair) % len(stale)])
         at.stale[number], at.pair = False, number + 1
-        pair = self._pairs[number]
+        a, b = self._pairs[number]
         how = PAIR_ROOM * at.scale_s, at.scale_s, self._powers[at.stage - 1], PAIR_LOADS
-        if split_again(*pair, device, self._row.order, units.arrays, *how):
-            at.stale |= [other != pair and bool({*other} & {*pair}) for other in self._pairs]
+        if split_again(a, b, device, self._row.order, units.arrays, *how):
+            at.stale |= [len({a, b, *other}) == 3 for other in self._pairs]
             load_s = max_load_s(units, device)
             if load_s < chain.best_s * (1.0 - 1e-12):
                 chain.best[:], chain.best_s = device, load_s
@@ -263,12 +263,13 @@ class Rounds(Annealing[Round]):
         from placement.splits.annealing.priced_compiled import anneal_priced
         from placement.splits.annealing.throughput_compiled import anneal
 
-        units, state = self._units, (chain.now, chain.best, chain.best_s)
+        units, device = self._units, chain.now
         how = max(chain.best_s, TINY_S), power, temperature, iterations, chain.seed
+        best, best_s, arrays = chain.best, chain.best_s, units.arrays
         if self._is_plain:
-            chain.best_s = anneal(*state, units.arrays, *how)
+            chain.best_s = anneal(device, best, best_s, arrays, *how)
         else:
-            chain.best_s = anneal_priced(*state, units.arrays, units.priced, *how)
+            chain.best_s = anneal_priced(device, best, best_s, arrays, units.priced, *how)
 
 
 @travels

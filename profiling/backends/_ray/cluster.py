@@ -65,7 +65,7 @@ class Cluster:
         # For how large messages pairs of hosts have been connected, and which have channels.
         self._rooms: dict[tuple[str, str], int] = {}
         self._joined: dict[tuple[str, str], bool] = {}
-        self._watched = threading.Event() if before is None else before._watched
+        self._watched: threading.Event = threading.Event() if before is None else before._watched
         if not ray.is_initialized():
             _connect(address)
             if ended is not None and not self._is_outside:

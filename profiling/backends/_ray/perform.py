@@ -4,7 +4,7 @@ It is an ordinary function, which Ray loads by its name from the installation of
 comes and goes are bytes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,5 +17,12 @@ def perform(
     name: str, shared: Mapping[str, Any], args: Sequence[bytes], seconds: float, num_lanes: int
 ) -> bytes:
     """The answer to a call; `shared` are references to what several calls share, by their key."""
-    read = {key: partial(ray.get, reference) for key, reference in shared.items()}
+    read: dict[str, Callable[[], bytes]] = {
+        key: partial(_fetched, reference) for key, reference in shared.items()
+    }
     return performed(name, read, args, seconds, num_lanes)
+
+
+def _fetched(reference: Any) -> bytes:
+    found: bytes = ray.get(reference)
+    return found

@@ -17,8 +17,12 @@ from placement.placers.base import quiet
 from placement.search import windows
 from placement.search.chain import Chain, Leg, start_of
 from placement.search.coarsening import blocks
+from placement.splits.annealing import search as splits_search
+from placement.splits.annealing.throughput import Rounds, greedy_start
+from placement.splits.model.contract import class_units
 from tests.instances import random_devices, random_problem
 from tests.parallel.by_wire import ByWire
+from tests.splits.graphs import modules
 from tests.workloads import random_workload_problem
 
 # What each method is asked for, so that its work is fixed and small; all that use all cores.
@@ -102,6 +106,24 @@ def test_a_chain_that_changes_computers_is_the_same_to_the_bit(how, objective):
             job = Job(here=lambda _: None, away=partial(goes.going, leg), back=goes.resume)
             ByWire().each([job])
             assert encoded(goes.state) == encoded(replace(stays.state, move_s=goes.state.move_s))
+
+
+def test_a_chain_of_splits_that_changes_computers_is_the_same_to_the_bit():
+    """It leaves in every stage of its rounds: after the first fall, among pairs, while it cools."""
+    units = class_units(modules(3, 2, 3, k=2, cpus=1))
+    annealing, seen, num_legs = Rounds(units), set(), 60
+    stays, goes = (annealing.chain(greedy_start(units), seed=7) for _ in range(2))
+    for number in range(1, num_legs + 1):
+        leg = splits_search.Leg(
+            until=number / num_legs, max_iterations=1_200_000, time_limit_s=None, proven_s=0.0
+        )
+        annealing.go(stays, leg, math.inf)
+        job = Job(here=lambda _: None, away=partial(annealing.going, goes, leg), back=goes.become)
+        ByWire().each([job])
+        assert encoded(goes) == encoded(stays), number
+        at = goes.round
+        seen.add((min(at.number, 2), at.stage, bool(at.stale.any())))
+    assert {(0, 0, False), (0, 1, True), (1, 0, False), (2, 0, False), (2, 1, True)} <= seen
 
 
 def test_windows_of_a_large_graph_are_searched_the_same_elsewhere():

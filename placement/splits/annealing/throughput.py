@@ -148,11 +148,12 @@ class _Row:
 
 @dataclass(eq=False)
 class Round:
-    """Where a chain is in its rounds; each cools for `cooled` steps so far and then splits pairs.
+    """Where a chain is in its rounds, of which each cools first and then splits pairs of devices.
 
-    Stage 0 cools. Every later one splits pairs of devices anew for the next power, with loads over
-    `scale_s`: those that are `stale` (P,), in turn from number `pair` on. The round began at `left`
-    (U,) with its load; the first, which begins anywhere, leaves that for whatever it comes to.
+    Stage 0 cools, by `cooled` steps so far. Each later one has a power for pairs, and loads over
+    `scale_s`: those that are `stale` (P,) are still to be split anew, the one from number `pair` on
+    first. What the round came to is left for `left` (U,), where it began, if the load is larger
+    than that one's: anything is better than where the first began.
     """
 
     left: Ints
@@ -238,7 +239,7 @@ class Rounds(Annealing[Round]):
         if load_s <= at.left_s:
             at.left[:], at.left_s = chain.now, load_s
         chain.now[:] = at.left
-        at.number, at.cooled, at.stage = at.number + 1, 0, 0
+        at.number, at.cooled, at.stage, at.stale[:] = at.number + 1, 0, 0, False
 
     def _split_pair(self, chain: Chain[Round]) -> None:
         """Split the next two devices anew; those that share one of them are then stale."""

@@ -1,5 +1,6 @@
 """Named placements of one graph on one machine, on disk: made by hand, or by methods."""
 
+import dataclasses
 import json
 import re
 from collections import OrderedDict
@@ -181,6 +182,25 @@ class Shelf:
     def replace(self, name: str, placement: Placement) -> None:
         """Store a placement anew under its name, whoever made it."""
         self._write(self.path(name), placement)
+
+    def take_from(self, other: "Shelf", machine: str) -> int:
+        """Put all of another shelf of this graph and devices here, as of a machine; how many.
+
+        Nothing is taken where something stands here, or nothing there.
+        """
+        if other.is_empty or not self.is_empty:
+            return 0
+        for item in other.items:
+            self._write(
+                self.folder / item.file, dataclasses.replace(other.read(item.name), machine=machine)
+            )
+        current = other.current
+        self._save(other.items, current.name if current else "", ())
+        for item in other.items:
+            self.keep_history(item.name, other.history(item.name))
+        self.keep_pins(other.pins)
+        self.keep_sequences(other.sequences)
+        return len(other.items)
 
     def rename(self, name: str, to: str) -> None:
         to = to.strip()

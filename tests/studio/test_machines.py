@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from pages.ui.devices import figures
+from pages.ui.session.current import snapshot
 from placement.core.machine import Device, Link, Machine
 from profiling.devices.local import load_machine, local_machine
-from studio.project import machines
+from studio import editing
+from studio.project import machines, pins
 
 
 def test_a_copy_of_a_preset_is_the_machine_from_then_on_and_can_be_changed(project):
@@ -30,6 +33,32 @@ def test_a_copy_of_this_computer_is_not_taken_for_this_computer(project):
     name = machines.take_copy(project, local_machine(1))
     assert name == "this-computer.json" and machines.own_file(project).name == name
     assert load_machine(project.machine_spec).name == "this-computer"
+
+
+def test_placements_come_along_to_a_copy_with_the_same_devices(project, monkeypatch):
+    """As when a person wants other figures: what was made by hand is there, with its history."""
+    project.change(model="onnx-squeezenet", machine="local", lanes=2)
+    monkeypatch.setattr(figures, "studio", lambda: snapshot(project))
+    monkeypatch.setattr(figures.choices, "say", lambda kind, text: said.append(text))
+    said = []
+    now = snapshot(project)
+    op = now.model.graph.ops[0].name
+    other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[op])
+    editing.edit(now, (op,), other)
+    before = snapshot(project)
+    pins.pin(before, (op,))
+    before = snapshot(project)
+    figures.take_copy(before)
+    after = snapshot(project)
+    assert after.machine.name == "this-computer" != before.machine.name
+    assert [i.name for i in after.shelf.items] == [i.name for i in before.shelf.items]
+    assert after.named == before.named and after.history == before.history
+    assert after.placement.device_of == before.placement.device_of
+    assert after.placement.machine == after.machine.name and after.pins == before.pins
+    assert said[-1].endswith("2 placements came along.")
+    # Another copy finds its own.
+    figures.take_copy(after)
+    assert len(snapshot(project).shelf.items) == 2
 
 
 def test_links_change_in_their_place_and_those_left_open_are_added():

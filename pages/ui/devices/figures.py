@@ -8,8 +8,9 @@ from typing import Any
 import streamlit as st
 
 from pages.ui.session import choices
-from pages.ui.session.current import carry_out
+from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary
+from placement.core import formatting
 from placement.core.machine import Device, Link, Machine, Rate
 from placement.drawing.machine_graph import MachineGraph, Rail, memory_in_words
 from studio.project import machines
@@ -58,7 +59,7 @@ def show(now: Studio, graph: MachineGraph, what: str) -> None:
     carried = now.model.problem is not None
     if not is_file and not carried:
         st.caption(WHY_COPY)
-        st.button(COPY, on_click=carry_out, args=(_take_copy,), disabled=not choices.may_write())
+        st.button(COPY, on_click=carry_out, args=(take_copy,), disabled=not choices.may_write())
     if not what:
         st.caption(PICK)
         return
@@ -84,9 +85,13 @@ def show(now: Studio, graph: MachineGraph, what: str) -> None:
         st.caption(MEASURED_DEVICE)
 
 
-def _take_copy(now: Studio) -> None:
+def take_copy(now: Studio) -> None:
     name = machines.take_copy(now.project, now.stated_machine)
-    choices.say("success", f"The machine is the file {name} of this project from now on.")
+    # Its devices are the same, so what was placed on them stays at hand.
+    copied = studio()
+    number = copied.shelf.take_from(now.shelf, copied.machine.name)
+    along = f" {formatting.counted(number, 'placement')} came along." if number else ""
+    choices.say("success", f"The machine is the file {name} of this project from now on.{along}")
 
 
 def _which(rail: Rail) -> Sequence[Link]:

@@ -53,6 +53,20 @@ def test_a_project_is_free_again_when_its_tab_is_closed(new_page):
     expect(notice).to_have_count(0, timeout=60_000)
 
 
+def test_a_reload_keeps_the_project_from_a_window_that_looks_on(new_page):
+    one = new_page()
+    drawn(one)
+    two = new_page(f"?project={project_of(one)}")
+    notice = "This project is open in another session"
+    expect(two.get_by_text(notice).first).to_be_visible()
+    one.reload()
+    drawn(one)
+    # Longer than it takes the other window to look whether the project is free.
+    one.wait_for_timeout(5000)
+    expect(one.get_by_text(notice)).to_have_count(0)
+    expect(two.get_by_text(notice).first).to_be_visible()
+
+
 def test_a_reload_keeps_the_project_and_may_go_on_editing(page):
     start = drawn(page)["counts"]
     go(page, "Studio")

@@ -18,11 +18,20 @@ Object.assign(Canvas.prototype, {
     const corner = this.net.DOMtoCanvas({ x: 0, y: 0 });
     this.net.setSize(`${width}px`, `${height}px`);
     const position = { x: corner.x + width / 2 / scale, y: corner.y + height / 2 / scale };
+    this.noticeSidebar();
     const isOtherWindow = performance.now() - this.windowResizedAt < SETTLING_MS;
     const still = this.firstSight || (this.isWhole && isOtherWindow) ? this.cameraFor() : { scale, position };
     this.net.moveTo({ ...(this.aim ?? still), animation: false });
     this.aim = null;
     this.net.redraw();
+  },
+
+  // Folding the sidebar gives the page another width, as a window of another size does.
+  noticeSidebar() {
+    const sidebar = document.querySelector('[data-testid="stSidebar"]');
+    const edge = sidebar ? Math.round(sidebar.getBoundingClientRect().right) : 0;
+    if (this.sidebarEdge !== undefined && edge !== this.sidebarEdge) this.windowResizedAt = performance.now();
+    this.sidebarEdge = edge;
   },
 
   // Where the whole drawing is in sight, clear of the zoom buttons.

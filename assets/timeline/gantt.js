@@ -185,6 +185,7 @@ class Gantt {
     this.fitted = this.room();
     this.isCramped = false;
     const lowers = this.fitted >= 40 && !this.isPresented;
+    this.frame.style.minHeight = "";
     if (!lowers) this.frame.style.maxHeight = "";
     this.root.style.zoom = "";
     if (this.fitted < 40) this.tall(1);
@@ -198,6 +199,9 @@ class Gantt {
       let share = 1;
       while (this.tall(share) > room && share > LEAST_LANES) share -= 0.02;
       this.frame.style.maxHeight = `${Math.max(room, 3 * this.sizes.row)}px`;
+      // What is said below is in sight whole, or not before somebody scrolls.
+      const left = room - this.tall(share), below = this.root.querySelector(".help").offsetHeight;
+      if (left < below) this.frame.style.minHeight = `${room}px`;
     }
   }
 

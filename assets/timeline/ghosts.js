@@ -35,6 +35,16 @@ class Ghost {
     this.drawn.append(plot, this.label(top, end));
     // Below what is being dragged, whose words must stay readable.
     gantt.svg.insertBefore(this.drawn, gantt.svg.querySelector(".lane"));
+    this.clear(number);
+  }
+
+  // Beside the panel's title where it would stand on it, and never beyond the right edge.
+  clear(number) {
+    const { gantt } = this, text = this.drawn.querySelector("text"), width = text.getBBox().width;
+    const title = gantt.svg.querySelectorAll(".panel > .title")[number].getBBox();
+    const free = title.x + title.width + 12, right = gantt.left + gantt.plot;
+    if (Number(text.getAttribute("x")) - width >= free) return;
+    text.setAttribute("x", Math.min(free + width, Math.max(right, width)));
   }
 
   path(number, top) {

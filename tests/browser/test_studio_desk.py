@@ -217,6 +217,25 @@ def test_a_window_of_another_size_shows_all_of_the_graph_unless_somebody_looks_a
     assert drawn(desk)["scale"] == pytest.approx(scale)
 
 
+def test_folding_the_sidebar_leaves_all_of_the_graph_in_the_middle(desk):
+    desk.set_viewport_size({"width": 1440, "height": 900})
+    select(desk, 1)
+    for button in ("stExpandSidebarButton", "stSidebarCollapseButton"):
+        found = desk.get_by_test_id(button)
+        if button == "stSidebarCollapseButton":
+            # It is there while the pointer is over the sidebar.
+            desk.get_by_test_id("stSidebarHeader").hover()
+            found = found.locator("button")
+        found.click(timeout=20_000)
+        desk.wait_for_timeout(1200)
+        before = until(desk, ALL_IN_SIGHT)["nodes"][0]
+        press(desk, "Show everything (F)")
+        desk.wait_for_timeout(600)
+        after = drawn(desk)["nodes"][0]
+        assert before["x"] == pytest.approx(after["x"], abs=2)
+        assert before["y"] == pytest.approx(after["y"], abs=2)
+
+
 def test_nothing_in_the_inspector_moves_while_a_method_is_at_work(new_page, project_about):
     page = new_page(project_about(machine="null-2", form={"time-limit-auto": 3.0}))
     select(page, 1)

@@ -167,8 +167,12 @@ def _compile_before(options: Namespace) -> int:
         what = compiling.COMPILING
         tell({"event": "progress", "what": what, "step": number, "of": len(words)})
         with _passing_on_signals() as started:
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            child = subprocess.Popen(compiling.command(word), cwd=confinement.ROOT, **quiet)
+            child = subprocess.Popen(
+                compiling.command(word),
+                cwd=confinement.ROOT,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
             started(child)
             code = child.wait()
         if code == -signal.SIGTERM:

@@ -47,11 +47,18 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
         if span.segment >= 0 and span.start_s < compute[span.segment].end_s - CLOSE:
             faults.append(f"tensor {span.name} left before it was made")
     if problem.link_contention:
-        for link in {s.device for s in moves}:
-            on_link = sorted((s for s in moves if s.device == link), key=lambda s: s.start_s)
-            for a, b in itertools.pairwise(on_link):
+        cards = {f"{link.src}->{link.dst}": link.card for link in problem.machine.links}
+        channel = {s.device: cards.get(s.device) or s.device for s in moves}
+        for one in set(channel.values()):
+            passing = sorted(
+                (s for s in moves if channel[s.device] == one), key=lambda s: s.start_s
+            )
+            for a, b in itertools.pairwise(passing):
+                made_s = [compute[s.segment].end_s if s.segment >= 0 else 0.0 for s in (a, b)]
                 if b.start_s < a.end_s - CLOSE:
-                    faults.append(f"two tensors pass {link} at once")
+                    faults.append(f"two tensors pass {one} at once")
+                if made_s[0] > made_s[1] + CLOSE:
+                    faults.append(f"{b.name} was there before {a.name} and passed {one} after it")
     segment_of = schedule.segment_of
     host = next((d.name for d in problem.machine.devices if d.on_host), None)
     for tensor in problem.kernels.tensors:

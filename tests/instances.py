@@ -76,11 +76,13 @@ def random_problem(
     contention: float = 0.0,
     with_groups: bool = False,
     with_gaps: bool = False,
+    with_cards: bool = False,
 ) -> Problem:
     """A random layered problem; devices beyond the first are GPUs with memory of their own.
 
     Integer times keep sums exact, so that tests may compare with ==. `with_gaps` leaves some
-    (op, device) pairs unsupported, `with_groups` ties some ops together.
+    (op, device) pairs unsupported, `with_groups` ties some ops together, `with_cards` lets links
+    share a channel.
     """
     rng = random.Random(seed)
     ops = tuple(
@@ -109,6 +111,9 @@ def random_problem(
         for b in devices
         if a != b
     )
+    if with_cards:
+        drawn = random.Random(seed)
+        links = tuple(replace(link, card=drawn.choice(("", "one", "two"))) for link in links)
     machine = Machine("random", devices, links)
     compute = np.array([[rng.randrange(1, 20) for _ in devices] for _ in ops], dtype=float)
     if with_gaps:

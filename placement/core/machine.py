@@ -103,6 +103,11 @@ class Device:
     def on_host(self) -> bool:
         return self.kind == "cpu"
 
+    @property
+    def own_name(self) -> str:
+        """What the computer that has it calls it: "cuda:0" of "alpha/cuda:0"."""
+        return self.name.rpartition("/")[2]
+
     def flops_per_s_in(self, dtype: str) -> float:
         """Arithmetic per second in numbers of a type; `flops_per_s` where nobody stated it."""
         return next((r.flops_per_s for r in self.rates if r.dtype == dtype), self.flops_per_s)
@@ -134,12 +139,16 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """A directed first-in first-out channel: a tensor takes latency_s + bytes / bytes_per_s."""
+    """A directed first-in first-out channel: a tensor takes latency_s + bytes / bytes_per_s.
+
+    Links that name one `card`, as of a computer's network, are one channel together.
+    """
 
     src: str
     dst: str
     latency_s: float
     bytes_per_s: float
+    card: str = ""
 
     def __post_init__(self) -> None:
         if not is_amount(self.latency_s):
@@ -238,6 +247,24 @@ class Machine:
         return Places(*(np.array(each, dtype=np.int64) for each in (engine, values, weights)))
 
     @cached_property
+    def channels(self) -> NDArray[np.int64]:
+        """The channel that each pair of devices sends by (D * D,): the number of the first pair
+        that sends by it, mostly the pair's own.
+        """
+        num = len(self.devices)
+        found, first = np.arange(num * num, dtype=np.int64), dict[str, int]()
+        cards = (link.card for link in self.links)
+        for pair, card in sorted(zip(self._link_numbers, cards, strict=True)):
+            if card:
+                found[pair] = first.setdefault(card, pair)
+        return found
+
+    @property
+    def shares_channels(self) -> bool:
+        """Whether pairs of devices send by one channel."""
+        return bool((self.channels != np.arange(self.channels.size)).any())
+
+    @cached_property
     def limit_bytes(self) -> NDArray[np.float64]:
         """The limit of the memory that each device's weights are in (D,), infinite without one.
 
@@ -292,14 +319,14 @@ class Machine:
         content = {
             **asdict(replace(self, links=())),
             "devices": [_told(asdict(d)) for d in self.devices],
-            "links": tuple(dict(vars(link)) for link in self.links),
+            "links": tuple(_told(vars(link)) for link in self.links),
         }
         return content if self.sources else {k: v for k, v in content.items() if k != "sources"}
 
 
-def _told(device: dict[str, Any]) -> dict[str, Any]:
-    rare = ("rates", "memory", "engine", "streams_from")
-    return {key: value for key, value in device.items() if value or key not in rare}
+def _told(stated: Mapping[str, Any]) -> dict[str, Any]:
+    rare = ("rates", "memory", "engine", "streams_from", "card")
+    return {key: value for key, value in stated.items() if value or key not in rare}
 
 
 _WORKED_OUT = ("fingerprint", "emulated")

@@ -2,7 +2,7 @@
 
     {"format": "placement-problem",
      "devices": [{"name", "memory_bytes"?}],
-     "links": [{"src", "dst", "latency_s", "bytes_per_s"}],
+     "links": [{"src", "dst", "latency_s", "bytes_per_s", "card"?}],
      "ops": [{"name", "times_s": [one per device, null = unsupported], "memory_bytes"?, "group"?}],
      "tensors": [{"producer", "consumers", "bytes"}],
      "link_contention"?: true, "execution"?: "op" | "segment"}
@@ -136,6 +136,7 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
         ],
         "links": [
             {"src": i.src, "dst": i.dst, "latency_s": i.latency_s, "bytes_per_s": i.bytes_per_s}
+            | ({"card": i.card} if i.card else {})
             for i in problem.machine.links
         ],
         "ops": ops,

@@ -18,7 +18,7 @@ from placement.schedule.segments import make_schedule
 from placement.search.feasible import missing_bytes, require_memory
 from placement.search.step_parts import device_names, drawn, ended, table, yes_or_no
 from placement.search.steps import Cell, Kind
-from placement.simulator.alike import classes_of
+from placement.simulator.alike import alone_alike
 from placement.simulator.evaluator import Evaluator
 from placement.simulator.throughput import value_s
 
@@ -97,7 +97,7 @@ def _alike(problem: Problem) -> Ints:
     if problem.execution is Execution.CALL:
         return np.arange(problem.num_devices)
     apart = _elsewhere(problem)[~problem.allowed.all(axis=1)]
-    return classes_of(problem, apart.tolist()).of_device
+    return alone_alike(problem, apart.tolist()).of_device
 
 
 def _value_s(problem: Problem, d: int) -> float:

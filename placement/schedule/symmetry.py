@@ -1,11 +1,12 @@
 """Equal devices: which may exchange their names, and how two placements differ up to that.
 
 Devices are equal where a problem stays what it is when they exchange their names: memory, kind, the
-times of every kernel, the links to all others, and what pins allow. Such exchanges are the
-automorphisms of machine and costs. Two devices are twins if exchanging just them is one; twins form
-classes in which any exchange is one; what remains are exchanges of whole classes, such as two pairs
-of GPUs with a fast link inside each. Inside classes the best names are an assignment problem, over
-classes they are searched.
+times of every kernel, the links to all others, which links share a network card, and what pins
+allow. Such exchanges are the automorphisms of machine and costs. Two devices are twins if
+exchanging just them is one; twins form classes in which any exchange is one; what remains are
+exchanges of whole classes, such as two pairs of GPUs with a fast link inside each. Inside classes
+the best names are an assignment problem, over classes they are searched. What is sent by one card
+at the same moment goes in the order of devices, so there alone names may matter to a step.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -121,15 +122,34 @@ def _looks(problem: Problem) -> list[Any]:
 def _twins(problem: Problem, looks: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
     """Classes of devices of which any two may exchange their names alone."""
     links = problem.costs.latency_s, problem.costs.s_per_byte
+
+    def are_twins(a: int, b: int) -> bool:
+        order = np.arange(problem.num_devices)
+        order[[a, b]] = b, a
+        return (
+            looks[a] == looks[b]
+            and all(_exchange(each, a, b) for each in links)
+            and _keeps_cards(problem, order)
+        )
+
     classes: list[list[int]] = []
     for d in range(problem.num_devices):
-        others = (m for m in classes if looks[m[0]] == looks[d])
-        found = next((m for m in others if all(_exchange(a, m[0], d) for a in links)), None)
+        found = next((members for members in classes if are_twins(members[0], d)), None)
         if found is None:
             classes.append([d])
         else:
             found.append(d)
     return tuple(map(tuple, classes))
+
+
+def _keeps_cards(problem: Problem, new: Ints) -> bool:
+    """Whether links share a channel where they did when devices get new numbers (D,)."""
+    machine = problem.machine
+    if not (problem.link_contention and machine.shares_channels):
+        return True
+    channel = machine.channels.reshape(problem.num_devices, -1)
+    both = np.unique(np.stack([channel, channel[np.ix_(new, new)]]).reshape(2, -1), axis=1)
+    return all(np.unique(side).size == both.shape[1] for side in both)
 
 
 def _exchange(links: Any, a: int, b: int) -> bool:
@@ -174,7 +194,7 @@ def _best_names(problem: Problem, overlap: Ints) -> Ints:
     best_images, best = tuple(range(len(found.classes))), -1
     for number, images in enumerate(_exchanges(problem, found)):
         gain = sum(gains[both] for both in enumerate(images))
-        if gain > best:
+        if gain > best and _keeps_cards(problem, _exchanged(found, images)):
             best_images, best = images, gain
         if number >= MOST_EXCHANGES:
             break
@@ -186,7 +206,8 @@ def _best_names(problem: Problem, overlap: Ints) -> Ints:
 
 
 def _exchanges(problem: Problem, found: Symmetry) -> Iterator[tuple[int, ...]]:
-    """Ways in which whole classes may stand for each other, the identity first."""
+    """Ways in which whole classes may stand for each other by their links' figures, the identity
+    first."""
     first = [members[0] for members in found.classes]
     links = problem.costs.latency_s, problem.costs.s_per_byte
 
@@ -206,6 +227,16 @@ def _exchanges(problem: Problem, found: Symmetry) -> Iterator[tuple[int, ...]]:
             continue
         further = [i for i in found.images[len(images)] if agrees(images, i)]
         waiting += [(*images, image) for image in reversed(further)]
+
+
+def _exchanged(found: Symmetry, images: Sequence[int]) -> Ints:
+    """New numbers of devices (D,) whose classes stand for others."""
+    pairs = [
+        both
+        for members, image in zip(found.classes, images, strict=True)
+        for both in zip(members, found.classes[image], strict=True)
+    ]
+    return np.array([image for _, image in sorted(pairs)], dtype=np.int64)
 
 
 def _assignment(worth: Ints, rows: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int]]:

@@ -38,7 +38,7 @@ VISITS = 2
 def fits(problem: Problem) -> bool:
     """Whether windows are for such problems: for a shortest step, run in the order of kernels, with
     memory that never runs short."""
-    in_order = problem.costs.contention == 0.0
+    in_order = problem.costs.contention == 0.0 and not problem.machine.shares_channels
     return in_order and problem.objective is Objective.LATENCY and not can_overflow(problem)
 
 

@@ -5,7 +5,9 @@ same kernels in the same times, and have links of each kind from and to equally 
 every class: the coarsest such classes are found by refining coarser ones until they hold (colour
 refinement; Paige and Tarjan, "Three partition refinement algorithms", SIAM J. Computing 16(6),
 1987). Whatever is worked out for a device from its own times, its links and the same of all others,
-never mind which of a class they are, is one number for all devices of a class.
+never mind which of a class they are, is one number for all devices of a class. Paths wait for no
+link, so it does not matter to them which links lie on one network card; `alone_alike` tells that
+apart, too.
 """
 
 from collections.abc import Hashable, Iterable
@@ -68,6 +70,27 @@ def classes_of(problem: Problem, apart: Iterable[int] = ()) -> Classes:
         for d in range(problem.num_devices)
     )
     return _refined(looks, _link_kinds(flat))
+
+
+def alone_alike(problem: Problem, apart: Iterable[int]) -> Classes:
+    """Classes of devices that do the same for a step whose work is on one of them and on the host
+    and those `apart`: links among these share the same channels, too, and nobody's turn differs."""
+    flat, classes = flatten(problem), classes_of(problem, apart)
+    if not flat.shares_channels:
+        return classes
+    alone = np.array(sorted({flat.host, *apart} - {-1}), dtype=np.int64)
+    channel = flat.channel.reshape(problem.num_devices, -1)
+    common = set(channel[np.ix_(alone, alone)].ravel().tolist())
+
+    def queues(d: int) -> Hashable:
+        own = [*channel[d, alone].tolist(), *channel[alone, d].tolist()]
+        shared = tuple(c if c in common else ~own.index(c) for c in own)
+        # Of what is sent by one channel at the same time a device's number tells who is first.
+        return shared, int((alone < d).sum())
+
+    return numbered(
+        (c, () if d in alone else queues(d)) for d, c in enumerate(classes.of_device.tolist())
+    )
 
 
 def _link_kinds(flat: Flat) -> Ints:

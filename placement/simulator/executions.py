@@ -79,15 +79,19 @@ def _as_calls(problem: Problem, schedule: Schedule, flat: Flat) -> Flat:
 
 
 def _link_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> dict[str, float]:
-    """What devices compute, send and receive, and what passes links; replicas are of calls."""
+    """What devices compute, send and receive, and what passes links; replicas are of calls.
+
+    What passes links of one channel stands at the first of them.
+    """
     tasks = segment_tasks(problem, schedule)
-    names = [d.name for d in problem.machine.devices]
+    names, channels = [d.name for d in problem.machine.devices], problem.machine.channels
     works = dict.fromkeys(names, 0.0)
     for d, work_s in zip(tasks.device, tasks.work_s, strict=True):
         works[names[d]] += work_s
     loads = dict(works)
     for move in tasks.transfers:
-        link = f"{names[move.src]}->{names[move.dst]}"
+        src, dst = divmod(int(channels[move.src * len(names) + move.dst]), len(names))
+        link = f"{names[src]}->{names[dst]}"
         loads[link] = loads.get(link, 0.0) + move.duration_s
         loads[names[move.src]] += move.duration_s
         loads[names[move.dst]] += move.duration_s

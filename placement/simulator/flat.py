@@ -16,6 +16,8 @@ class Flat(NamedTuple):
     """Kernels (K), tensors (T), devices (D), units (U) of a problem; CSR pairs as in GraphArrays.
 
     `move_s` (D, D) and `s_per_byte` (D, D): a tensor of b bytes takes move_s + b * s_per_byte.
+    `channel` (D * D,) is the pair of devices whose queue a tensor of each pair waits in, and
+    `shares_channels` whether that is another pair anywhere.
     `host` is -1 where no device computes in host memory. `each_pays`: every kernel is a call of its
     own (execution "op"). `one_at_a_time`: links are first-in first-out channels. `wide` devices
     run any number of kernels at once. `engine` (D,) is the device that each computes on,
@@ -27,6 +29,8 @@ class Flat(NamedTuple):
     call_s: Floats
     move_s: Floats
     s_per_byte: Floats
+    channel: Ints
+    shares_channels: bool
     contention: float
     in_ptr: Ints
     in_tensors: Ints
@@ -79,6 +83,8 @@ def _flattened(problem: Problem) -> Flat:
         call_s=costs.call_s,
         move_s=costs.latency_s,
         s_per_byte=costs.s_per_byte,
+        channel=machine.channels,
+        shares_channels=problem.link_contention and machine.shares_channels,
         contention=float(costs.contention),
         in_ptr=arrays.in_ptr,
         in_tensors=arrays.in_tensors,

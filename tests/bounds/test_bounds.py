@@ -40,6 +40,7 @@ problems = st.builds(
     contention=st.sampled_from((0.0, 0.2)),
     with_groups=st.booleans(),
     with_gaps=st.booleans(),
+    with_cards=st.booleans(),
 )
 
 

@@ -9,7 +9,11 @@ class SlowLanes:
     def __init__(self, problem, *, insertion):
         self.problem, self.insertion = problem, insertion
         self.start, self.end, self.device, self.unit_device = {}, {}, {}, {}
-        self.arrival, self.link_free = {}, {}
+        self.arrival, self.free = {}, {}
+        devices = problem.machine.index
+        self.card = {
+            (devices[link.src], devices[link.dst]): link.card for link in problem.machine.links
+        }
         self.host = host_of(problem)
         self.reads = [[] for _ in problem.kernels.ops]
         for t, tensor in enumerate(problem.kernels.tensors):
@@ -25,10 +29,14 @@ class SlowLanes:
         p = self.problem.kernels.index[producer]
         return (None if self.device[p] == d else self.device[p]), self.end[p]
 
+    def channel(self, src, d):
+        """What carries one tensor after another from one device to another."""
+        return self.card.get((src, d)) or (src, d)
+
     def sent(self, t, d):
         src, start = self.source(t, d)
         if self.problem.link_contention:
-            start = max(start, self.link_free.get((src, d), 0.0))
+            start = max(start, self.free.get(self.channel(src, d), 0.0))
         num_bytes = self.problem.kernels.tensors[t].num_bytes
         return start + self.problem.costs.transfer_s(src, d, num_bytes)
 
@@ -72,7 +80,7 @@ class SlowLanes:
         for t in self.reads[k]:
             src, _ = self.source(t, d)
             if src is not None and (t, d) not in self.arrival:
-                self.arrival[t, d] = self.link_free[src, d] = self.sent(t, d)
+                self.arrival[t, d] = self.free[self.channel(src, d)] = self.sent(t, d)
         self.device[k] = d
         self.unit_device[int(self.problem.unit_of_kernel[k])] = d
 

@@ -51,6 +51,7 @@ def instance(seed):
         execution=rng.choice(("op", "segment")),
         link_contention=rng.random() < 0.6,
         with_groups=rng.random() < 0.5,
+        with_cards=seed % 5 == 2,
     )
     if seed % 3 == 0:
         compute_s = problem.costs.compute_s.copy()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.bounds.ceft import ceft, least_through_s, through_s
 from placement.bounds.ceft_compiled import earliest_finish, latest_rest
 from placement.schedule.symmetry import symmetry_of
-from placement.simulator.alike import classes_of, quotient
+from placement.simulator.alike import alone_alike, classes_of, quotient
 from placement.simulator.flat import flatten
 from tests.instances import hosts_problem
 
@@ -24,6 +24,7 @@ hosts = st.builds(
     link_contention=st.booleans(),
     contention=st.sampled_from((0.0, 0.3)),
     with_groups=st.booleans(),
+    with_cards=st.booleans(),
 )
 
 
@@ -31,6 +32,18 @@ def with_pin(problem, seed):
     """The same with one op pinned, which makes its device unlike all others."""
     op = problem.graph.ops[seed % len(problem.graph.ops)].name
     return replace(problem, pins=((op, problem.machine.devices[seed % problem.num_devices].name),))
+
+
+def with_cards(problem, per_host):
+    """The same with one network card for all that leaves a host for others."""
+    host_of = {d.name: i // per_host for i, d in enumerate(problem.machine.devices)}
+    links = tuple(
+        replace(link, card=f"host {host_of[link.src]}")
+        if host_of[link.src] != host_of[link.dst]
+        else link
+        for link in problem.machine.links
+    )
+    return replace(problem, machine=replace(problem.machine, links=links))
 
 
 def look(problem, d, class_of):
@@ -101,3 +114,16 @@ def test_a_best_link_that_depends_on_the_size_keeps_all_devices():
     assert classes_of(split).of_device.tolist() == [0, 1, 2, 1, 2]
     assert quotient(split).of_device.tolist() == [0, 1, 2, 3, 4]
     assert np.array_equal(ceft(split).table, earliest_finish(flatten(split)))
+
+
+def test_devices_are_not_alike_whose_links_wait_for_other_links():
+    """Inputs and outputs of d1 pass one card, those of d2 one each, as those of d3 do."""
+    problem = hosts_problem(1, num_hosts=1, per_host=4)
+    named = {("d0", "d1"): "one", ("d1", "d0"): "one", ("d0", "d2"): "two", ("d3", "d0"): "three"}
+    links = tuple(
+        replace(link, card=named.get((link.src, link.dst), "")) for link in problem.machine.links
+    )
+    on_cards = replace(problem, machine=replace(problem.machine, links=links))
+    assert alone_alike(problem, ()).of_device.tolist() == [0, 1, 1, 1]
+    assert alone_alike(on_cards, ()).of_device.tolist() == [0, 1, 2, 2]
+    assert alone_alike(replace(on_cards, link_contention=False), ()).first.tolist() == [0, 1]

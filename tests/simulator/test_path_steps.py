@@ -26,6 +26,7 @@ problems = st.builds(
     execution=st.sampled_from(("op", "segment")),
     link_contention=st.booleans(),
     with_groups=st.booleans(),
+    with_cards=st.booleans(),
 )
 
 
@@ -47,8 +48,13 @@ def through_s(problem, predicted):
         lane = [i for i, s in enumerate(segments) if s.device == device.name]
         pairs |= {(at["compute", a], at["compute", b]) for a, b in pairwise(lane)}
     if problem.link_contention:
-        for link in {s.device for s in spans if s.kind == "transfer"}:
-            pairs |= set(pairwise(i for i, s in enumerate(spans) if s.device == link))
+        cards = {f"{link.src}->{link.dst}": link.card for link in problem.machine.links}
+        channels: dict[str, list[int]] = {}
+        for i, s in sorted(enumerate(spans), key=lambda each: each[1].start_s):
+            if s.kind == "transfer":
+                channels.setdefault(cards.get(s.device) or s.device, []).append(i)
+        for passing in channels.values():
+            pairs |= set(pairwise(passing))
     for tensor in problem.kernels.tensors:
         made = segment_of.get(tensor.producer)
         for (kind, what), i in at.items():

@@ -30,6 +30,7 @@ problems = st.builds(
     link_contention=st.booleans(),
     with_groups=st.booleans(),
     contention=st.sampled_from((0.0, 0.25)),
+    with_cards=st.booleans(),
 )
 
 

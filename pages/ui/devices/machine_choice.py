@@ -261,13 +261,14 @@ def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
         return
     measured = now.profile is not None
     shown = problem.machine if problem and measured else machine
-    of = _whose_links(shown)
+    of, has_cards = _whose_links(shown), any(link.card for link in shown.links)
     rows = [
         {
             "From": link.src,
             "To": link.dst,
             "Delay": formatting.seconds(link.latency_s),
             "Per second": formatting.bandwidth(link.bytes_per_s),
+            **({"Network card": glossary.plain(link.card)} if has_cards else {}),
         }
         for link in shown.links
         if not of or of in (link.src, link.dst)
@@ -275,6 +276,8 @@ def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
     if rows:
         st.dataframe(rows, hide_index=True)
         st.caption("Measured here." if measured else "Nominal figures, not measured.")
+        if has_cards:
+            st.caption("Links of one network card carry one tensor after the other.")
         if of:
             st.caption(
                 glossary.plain(

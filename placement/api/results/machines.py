@@ -60,12 +60,15 @@ class DeviceResult(Value, frozen=True, kw_only=True):
 
 
 class LinkResult(Value, frozen=True, kw_only=True):
-    """What carries tensors from one device to another, and how fast."""
+    """What carries tensors from one device to another, how fast, and by which network card."""
+
+    UNLESS_TOLD = frozenset({"card"})
 
     src: Text
     dst: Text
     latency_s: Amount
     bytes_per_s: Amount
+    card: Text | None = None
 
 
 class MachineResult(Value, frozen=True, kw_only=True):

@@ -22,10 +22,10 @@ class Lanes(NamedTuple):
     """Kernels (K), tensors (T), units (U) and devices (D) of a schedule in the making.
 
     `device` (K,) and `device_of_unit` (U,) are -1 where nothing is decided. `arrival_s` (T, D) is
-    -1 where a tensor was not sent, `link_free_s` (D, D) when a link has carried all it was given,
-    `free_s` (D,) when a device has run all it was given. `needed_bytes` (U,) is what a unit's
-    weights and values take, `unread` (T,) the readers of a tensor that are not scheduled yet.
-    `ready_s` and `crosses` (D,) are the answers of `inputs_ready`, `begins_s`, `ends_s` and
+    -1 where a tensor was not sent, `link_free_s` (D * D,) when a channel has carried all that it
+    was given, `free_s` (D,) when a device has run all it was given. `needed_bytes` (U,) is what a
+    unit's weights and values take, `unread` (T,) the readers of a tensor that are not scheduled
+    yet. `ready_s` and `crosses` (D,) are the answers of `inputs_ready`, `begins_s`, `ends_s` and
     `offer_s` (D,) those of `least_finish`.
     Without `insertion` a kernel never runs before one that its device was given earlier.
     """
@@ -76,7 +76,7 @@ def new_lanes(flat: Flat, limit_bytes: Floats, *, insertion: bool) -> Lanes:
         end_s=np.zeros(num_kernels),
         device_of_unit=np.full(num_units, -1, dtype=np.int64),
         arrival_s=np.full((num_tensors, num_devices), -1.0),
-        link_free_s=np.zeros((num_devices, num_devices)),
+        link_free_s=np.zeros(num_devices * num_devices),
         free_s=np.zeros(num_devices),
         held_bytes=np.zeros(num_devices),
         unread=np.diff(flat.consumer_ptr),
@@ -145,7 +145,7 @@ def inputs_ready(flat: Flat, lanes: Lanes, k: int, first: int, last: int) -> Non
     ready_s, crosses, arrival_s = lanes.ready_s, lanes.crosses, lanes.arrival_s
     in_tensors, producer, tensor_bytes = flat.in_tensors, flat.producer, flat.tensor_bytes
     link_free_s, move_s, s_per_byte = lanes.link_free_s, flat.move_s, flat.s_per_byte
-    host, on_host = flat.host, flat.on_host
+    host, on_host, channel, num_devices = flat.host, flat.on_host, flat.channel, flat.call_s.size
     ready_s[first:last], crosses[first:last] = 0.0, False
     for i in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
         t = in_tensors[i]
@@ -158,7 +158,7 @@ def inputs_ready(flat: Flat, lanes: Lanes, k: int, first: int, last: int) -> Non
                 at_s = arrival_s[t, d]
             elif src != d and (p >= 0 or (host >= 0 and not on_host[d])):
                 if flat.one_at_a_time:
-                    at_s = max(at_s, link_free_s[src, d])
+                    at_s = max(at_s, link_free_s[channel[src * num_devices + d]])
                 at_s += move_s[src, d] + tensor_bytes[t] * s_per_byte[src, d]
                 crosses[d] = True
             ready_s[d] = max(ready_s[d], at_s)
@@ -204,10 +204,11 @@ def receive(flat: Flat, lanes: Lanes, t: int, d: int) -> None:
     crosses = src != d and (p >= 0 or (flat.host >= 0 and not flat.on_host[d]))
     if crosses and lanes.arrival_s[t, d] < 0:
         at_s = lanes.end_s[p] if p >= 0 else 0.0
+        link = flat.channel[src * flat.call_s.size + d]
         if flat.one_at_a_time:
-            at_s = max(at_s, lanes.link_free_s[src, d])
+            at_s = max(at_s, lanes.link_free_s[link])
         at_s += flat.move_s[src, d] + flat.tensor_bytes[t] * flat.s_per_byte[src, d]
-        lanes.arrival_s[t, d] = lanes.link_free_s[src, d] = at_s
+        lanes.arrival_s[t, d] = lanes.link_free_s[link] = at_s
         if flat.live_memory:
             lanes.held_bytes[d] += flat.tensor_bytes[t]
     lanes.unread[t] -= 1

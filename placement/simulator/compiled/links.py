@@ -2,7 +2,8 @@
 
 A tensor crosses once per device that reads it; a link is a first-in first-out channel for each
 direction. Because a link's tensors all leave one device, and leave in the order in which that
-device runs, the order on the link is known when the sender ends.
+device runs, the order on the link is known when the sender ends. Links of one network card share a
+channel, which is given its tensors as the clock goes on (by_events.py).
 """
 
 import numpy as np
@@ -48,6 +49,7 @@ def ways_of(flat: Flat) -> Parts:
         flat.on_host,
         flat.host,
         flat.one_at_a_time,
+        flat.channel,
     )
 
 
@@ -82,7 +84,7 @@ def send(
 
     A model output that is made on a device with memory of its own goes back to the host.
     """
-    move_s, s_per_byte, tensor_bytes, is_output, on_host, host, one_at_a_time = ways
+    move_s, s_per_byte, tensor_bytes, is_output, on_host, host, one_at_a_time, channel = ways
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     returns_to = host if is_output[t] and not on_host[d] else -1
@@ -90,7 +92,7 @@ def send(
     for e in range(num_devices):
         i = t * num_devices + e
         if e != d and (first[i] != UNUSED or e == returns_to):
-            link = d * num_devices + e
+            link = channel[d * num_devices + e]
             start_s = now_s
             behind = -1
             if one_at_a_time and link_free_s[link] > now_s:
@@ -118,7 +120,7 @@ def send_inputs(
     link_last: Ints,
 ) -> float:
     """Send the model inputs at time 0 to the devices with memory of their own; the last arrival."""
-    move_s, s_per_byte, tensor_bytes, _, on_host, host, one_at_a_time = ways
+    move_s, s_per_byte, tensor_bytes, _, on_host, host, one_at_a_time, channel = ways
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     latest_s = 0.0
@@ -131,7 +133,7 @@ def send_inputs(
             i = t * num_devices + e
             if on_host[e] or first[i] == UNUSED:
                 continue
-            link = host * num_devices + e
+            link = channel[host * num_devices + e]
             start_s = link_free_s[link] if one_at_a_time else 0.0
             if detail:
                 sent_s[i] = start_s

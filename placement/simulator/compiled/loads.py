@@ -42,7 +42,7 @@ def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
                 seconds = move_s[source, d] + tensor_bytes[t] * s_per_byte[source, d]
                 loads_s[source] += seconds
                 loads_s[d] += seconds
-                links_s[source * num_devices + d] += seconds
+                links_s[flat.channel[source * num_devices + d]] += seconds
         work_s[d] += compute_s[k, d] + (call_s[d] if called else 0.0)
         opened[d] = True
         for o in range(out_ptr[k], out_ptr[k + 1]):
@@ -56,7 +56,7 @@ def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
                     seconds = move_s[d, host] + tensor_bytes[t] * s_per_byte[d, host]
                     loads_s[d] += seconds
                     loads_s[host] += seconds
-                    links_s[d * num_devices + host] += seconds
+                    links_s[flat.channel[d * num_devices + host]] += seconds
     add_work(flat, work_s, loads_s, links_s)
     return loads_s, links_s
 
@@ -105,7 +105,7 @@ def find_turn_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
                 seconds = move_s[source, d] + tensor_bytes[t] * s_per_byte[source, d]
                 loads_s[source] += seconds
                 loads_s[d] += seconds
-                links_s[source * num_devices + d] += seconds
+                links_s[flat.channel[source * num_devices + d]] += seconds
         turn_of[k] = turn
         work_s[d] += flat.compute_s[k, d]
         if not is_call[turn]:
@@ -118,7 +118,7 @@ def find_turn_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
                     seconds = move_s[d, host] + tensor_bytes[t] * s_per_byte[d, host]
                     loads_s[d] += seconds
                     loads_s[host] += seconds
-                    links_s[d * num_devices + host] += seconds
+                    links_s[flat.channel[d * num_devices + host]] += seconds
     add_work(flat, work_s, loads_s, links_s)
     return loads_s, links_s
 

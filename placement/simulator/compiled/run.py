@@ -11,11 +11,11 @@ from placement.simulator.run_state import RunState
 
 @inner
 def by_events(flat: Flat) -> bool:
-    """Whether devices slow each other down."""
+    """Whether devices slow each other down, or send by one channel."""
     num_on_host = 0
     for d in range(flat.on_host.size):
         num_on_host += flat.on_host[d]
-    return flat.contention > 0.0 and num_on_host > 1
+    return flat.shares_channels or (flat.contention > 0.0 and num_on_host > 1)
 
 
 @jit

@@ -3,16 +3,15 @@
     python -m benchmarks.live.kills [--json] [--rounds N] [--rows FILE]
 
 Starts two nodes on this computer. An actor or a node is killed (kill -9) at a moment by chance of a
-run and of a training, which go on without it: the training must reach the losses and the state of
-one that nobody disturbed, to the bit. The head is killed under a command, which must end with one
-sentence. A round that was over before counts for none of that. Each kill is a row of a file; where
-it is there already it is not done again.
+run and of a training. Each second time these go on without it, and the training must reach the
+losses and the state of one that nobody disturbed, to the bit; else they end with one sentence. The
+head is killed under commands, which must end with one sentence, too. Each kill is a row of a file;
+where it is there already it is not done again.
 """
 
 import json
 import random
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from math import nan
 from pathlib import Path
@@ -38,51 +37,52 @@ Row = dict[str, Any]
 
 
 def rows(nodes: Nodes, what: str, rounds: range) -> Iterator[Row]:
-    """An actor or a node is killed, in a run and in a training for each round."""
+    """An actor or a node is killed, in a run and in a training for each round; each second time
+    these are to end with it, else to go on.
+    """
     training = trainings.opened()
     expected = trainings.alone(training)
     with tempfile.TemporaryDirectory() as folder:
         model = diamond(Path(folder))
         for number in rounds:
-            told = kills.during_a_run(nodes, what, model, random.Random(number))
+            resume, chance = number % 2 == 0, random.Random(number)
+            told = kills.during_a_run(nodes, what, model, chance, resume=resume)
             yield _row(what, "run", number, told, None)
             chance = random.Random(number)
-            told, reached = kills.during_a_training(nodes, what, training, chance)
-            whole = trainings.is_same(reached, expected) if told.words else None
+            told, reached = kills.during_a_training(nodes, what, training, chance, resume=resume)
+            whole = None if reached is None else trainings.is_same(reached, expected)
             yield _row(what, "training", number, told, whole)
 
 
 def _row(what: str, during: str, number: int, told: kills.Told, whole: bool | None) -> Row:
-    """A row; `whole` is whether nothing was lost, None where nothing could be."""
-    sentence = told.words.count(".") == 1 and "'beta'" in told.words
+    """A row; `whole` is whether nothing was lost, None where it was to end."""
     return {
         "what": what,
         "during": during,
         "round": number,
-        # None: all was over before somebody noticed.
-        "sentence": sentence if told.words else None,
+        "sentence": told.words.count(".") == 1 and "'beta'" in told.words,
         "whole": whole,
-        "silence_s": max(0.0, told.silence_s),
-        "goes_on_s": max(0.0, told.goes_on_s),
+        "silence_s": told.silence_s,
+        # None: it was to end.
+        "goes_on_s": told.goes_on_s or None,
     }
 
 
 def heads(rounds: range) -> Iterator[Row]:
-    """All processes of the head are killed under a run and under a training for each round."""
+    """All processes of the head are killed under a run and a training at once, for each round."""
     for number in rounds:
-        for verb, during in (("run", "run"), ("train", "training")):
-            with nodes() as own, kills.running(verb) as process:
-                time.sleep(random.Random(number).uniform(0.0, 1.0))
-                status, words, silence_s = kills.killed(process, *own.processes("alpha"))
-            sentence = words.count("\n") == 1 and "--machine local" in words
+        with nodes() as own:
+            ended = kills.of_a_head(own, random.Random(number))
+        for during, told in zip(("run", "training"), ended, strict=True):
+            sentence = told.words.count("\n") == 1 and "--machine local" in told.words
             yield {
                 "what": "head",
                 "during": during,
                 "round": number,
-                "sentence": sentence and status == 2,
+                "sentence": sentence and told.status == 2,
                 "whole": None,
-                "silence_s": silence_s,
-                "goes_on_s": 0.0,
+                "silence_s": told.silence_s,
+                "goes_on_s": None,
             }
 
 
@@ -96,9 +96,9 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _summed(what: str, during: str, rows: Sequence[Row]) -> Row:
-    told = [row for row in rows if row["sentence"] is not None]
     silence_s, goes_on_s = (
-        [row[key] for row in told] or [nan] for key in ("silence_s", "goes_on_s")
+        [row[key] for row in rows if row[key] is not None] or [nan]
+        for key in ("silence_s", "goes_on_s")
     )
     return {
         "what": what,

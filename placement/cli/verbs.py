@@ -131,7 +131,7 @@ def _host_lines(rows: list[dict[str, Any]]) -> list[str]:
     return [
         *(
             f"{row['name']:14} {row['address']:16} {counted(row['cores'], 'core')},"
-            f" {row['label']}: {', '.join(row['devices'])}"
+            f" {row['label']}: {', '.join(row['devices'])}, network card {row['card'] or 'none'}"
             for row in rows
         ),
         f"on every host: {', '.join(f'{name} {version}' for name, version in versions)}",

@@ -287,6 +287,10 @@ class Backend(ABC):
         """Latency in s and bytes per s between devices that are elsewhere, measured there."""
         return {}
 
+    def link_cards(self, devices: Sequence[Device]) -> Mapping[tuple[str, str], str]:
+        """The network cards that links between such devices share, measured there."""
+        return {}
+
     def dedicate(self, machine: Machine) -> None:  # noqa: B027
         """Tell the runtime that this process serves one machine only; called before all else."""
 

@@ -140,6 +140,10 @@ class Ray(Backend):
                 "cores": facts.num_cores,
                 "label": facts.label,
                 "versions": dict(facts.versions),
+                "card": next(
+                    (k.card for k in machine.links if k.card and k.src.startswith(f"{host.name}/")),
+                    "",
+                ),
                 "devices": [d.name for d in machine.devices if d.name.startswith(f"{host.name}/")],
             }
             for host, facts in self.cluster().rows()
@@ -161,6 +165,11 @@ class Ray(Backend):
         from profiling.backends._ray.links import link_costs
 
         return link_costs(self.cluster(), devices)
+
+    def link_cards(self, devices: Sequence[Device]) -> Mapping[tuple[str, str], str]:
+        from profiling.backends._ray.links import link_cards
+
+        return link_cards(self.cluster(), devices)
 
     def compile(self, model: Model, machine: Machine) -> Compiled:
         from profiling.backends._ray.compile import RayCompiled

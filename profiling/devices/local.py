@@ -77,6 +77,11 @@ def for_format(machine: Machine, format: str) -> Machine:
     return replace(machine, devices=devices, links=links, libraries=libraries)
 
 
+def accelerators() -> tuple[Device, ...]:
+    """What all runtimes together offer here besides the CPU, of any format."""
+    return _distinct(_others([backends.get(name) for name in runtimes()]))
+
+
 def _others(able: Sequence[Backend]) -> tuple[Device, ...]:
     """What runtimes offer here besides the CPU."""
     here = (backend for backend in able if not backend.missing())
@@ -117,7 +122,7 @@ def load_machine(spec: str) -> Machine:
         if not word.isdecimal():
             raise ValueError(
                 f"Machine {spec!r} has no number of lanes; use local:2, for example, or one of"
-                f" {', '.join(f'local:{name}' for name in _runtimes())}."
+                f" {', '.join(f'local:{name}' for name in runtimes())}."
             )
         return local_machine(int(word))
     if is_cluster(spec):
@@ -133,7 +138,7 @@ def load_machine(spec: str) -> Machine:
 
 def is_local(spec: str) -> bool:
     """Whether a machine is this computer: all of it, or the devices of a runtime known here."""
-    return spec == "local" or spec in {f"local:{name}" for name in _runtimes()}
+    return spec == "local" or spec in {f"local:{name}" for name in runtimes()}
 
 
 def is_cluster(spec: str) -> bool:
@@ -142,7 +147,8 @@ def is_cluster(spec: str) -> bool:
     return runtime in backends.names() and backends.get(runtime).elsewhere
 
 
-def _runtimes() -> list[str]:
+def runtimes() -> list[str]:
+    """The runtimes whose devices are a computer's own."""
     found = ((name, backends.get(name)) for name in backends.names())
     return [name for name, backend in found if not (backend.emulated or backend.elsewhere)]
 

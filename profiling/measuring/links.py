@@ -37,7 +37,8 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
     absent = {name for name, _ in missing_devices(machine)}
     present = [d for d in machine.devices if d.name not in absent and not backends.emulated((d,))]
     away = backends.elsewhere(present)
-    measured = _measured_there([d for d in present if d.name in away])
+    there = [d for d in present if d.name in away]
+    measured, cards = _measured_there(there), _cards_there(there)
     present = [d for d in present if d.name not in away]
     lanes = [d for d in present if d.on_host]
     pairs = list(combinations(lanes, 2))
@@ -55,7 +56,7 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
     if not measured:
         return machine
     links = tuple(
-        Link(ends[0], ends[1], *measured[ends]) if ends in measured else link
+        Link(ends[0], ends[1], *measured[ends], cards.get(ends, "")) if ends in measured else link
         for ends, link in stated.items()
     )
     return replace(machine, links=links, note=MEASURED_NOTE)
@@ -66,6 +67,14 @@ def _measured_there(devices: Sequence[Device]) -> dict[tuple[str, str], tuple[fl
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for name, backend in backends.of(devices).items():
         found |= backend.link_costs([d for d in devices if d.runtime == name])
+    return found
+
+
+def _cards_there(devices: Sequence[Device]) -> dict[tuple[str, str], str]:
+    """What links among these share."""
+    found: dict[tuple[str, str], str] = {}
+    for name, backend in backends.of(devices).items():
+        found |= backend.link_cards([d for d in devices if d.runtime == name])
     return found
 
 

@@ -6,9 +6,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
@@ -16,15 +18,19 @@ import psutil
 import placement as pl
 from placement.api.resume import run_to_the_end
 from placement.core.model import Model
-from placement.core.verb_options import RunOptions
+from placement.core.objective import Objective
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.verb_options import MOST_STEPS, RunOptions, StreamOptions
+from profiling.backends.base import DevicesLost
 from tests.hosts.trainings import SIZES, STEPS, Reached, trained
 from tests.hosts.two_nodes import Nodes, kill
 from tests.profiling.live import problem_of
 
 # More than any run here gets to.
-ENDLESS = RunOptions(steps=10**6)
+ENDLESS = RunOptions(steps=MOST_STEPS)
 # A run's inputs, reference and first steps take about so long.
-RUN_S, STEP_S = 1.0, 0.05
+RUN_S = 1.0
 LIMIT_S = 90.0
 DIMS = [word for name, size in SIZES.items() for word in ("--dim", f"{name}={size}")]
 WORK = {
@@ -40,9 +46,8 @@ class _Enough(Exception):
 
 @dataclass(frozen=True)
 class Told:
-    """What was said after a kill, and how long after: of the loss, and of the first step since.
-
-    `words` are empty where all was over before.
+    """What was said after a kill, and how long after: of the loss, and of the first step since, 0
+    where none was to come.
     """
 
     words: str
@@ -51,40 +56,62 @@ class Told:
 
 
 class _Listener:
-    """Hears of a loss and of the steps after it."""
+    """Kills the actor or the node of a host, and hears of the loss and of the steps after it."""
 
     def __init__(self, nodes: Nodes, what: str) -> None:
         self._nodes, self._what = nodes, what
         self._killed_s = self._lost_s = self._on_s = 0.0
         self._words = ""
 
-    def kill(self) -> None:
+    def after(self, seconds: float) -> threading.Timer:
+        """A timer that kills; who it is gets known before, for asking takes time."""
         host = "beta"
         victim = self._nodes.own_worker(host) if self._what == "actor" else self._nodes.raylet(host)
-        self._killed_s = time.monotonic()
-        kill(victim)
+
+        def go() -> None:
+            self._killed_s = time.monotonic()
+            kill(victim)
+
+        timer = threading.Timer(seconds, go)
+        timer.start()
+        return timer
 
     def __call__(self, event: Mapping[str, Any]) -> None:
         if event["event"] == "lost":
-            self._words, self._lost_s = event["message"], time.monotonic()
+            self.hear(event["message"])
         elif event["event"] == "step" and self._words and not self._on_s:
             self._on_s = time.monotonic()
+
+    def hear(self, words: str) -> None:
+        """The sentence of the loss."""
+        self._words, self._lost_s = words, time.monotonic()
 
     @property
     def goes_on(self) -> bool:
         return self._on_s > 0.0
 
     def told(self) -> Told:
-        return Told(self._words, self._lost_s - self._killed_s, self._on_s - self._killed_s)
+        goes_on_s = self._on_s - self._killed_s if self._on_s else 0.0
+        return Told(self._words, self._lost_s - self._killed_s, goes_on_s)
 
 
-def during_a_run(nodes: Nodes, what: str, model: Model, chance: random.Random) -> Told:
-    """Kill an actor or a node somewhere in a run; returns when the run goes on without it."""
+def _posed(nodes: Nodes, model: Model) -> tuple[Problem, Placement]:
+    """Ops on both hosts in turn; what is compiled for this computer once is compiled."""
     problem = problem_of(model, nodes.machine())
     placement = problem.placement_of([i % 2 for i in range(problem.num_units)])
-    # What is compiled for this computer once takes longer than noticing anything.
+    # It takes longer than noticing anything.
     pl.simulate(problem, placement)
     pl.place(problem, "single")
+    return problem, placement
+
+
+def during_a_run(
+    nodes: Nodes, what: str, model: Model, chance: random.Random, *, resume: bool = True
+) -> Told:
+    """Kill an actor or a node somewhere in a run; returns when the run goes on without it, or has
+    ended where it is not to.
+    """
+    problem, placement = _posed(nodes, model)
     listener = _Listener(nodes, what)
     limit_s = time.monotonic() + LIMIT_S
 
@@ -94,10 +121,14 @@ def during_a_run(nodes: Nodes, what: str, model: Model, chance: random.Random) -
             raise _Enough
         assert time.monotonic() < limit_s, "nobody was killed, or nobody noticed"
 
-    timer = threading.Timer(chance.uniform(0.0, RUN_S), listener.kill)
-    timer.start()
+    timer = listener.after(chance.uniform(0.0, RUN_S))
     try:
-        run_to_the_end(model, problem, placement, ENDLESS, emit=hear, placer="single")
+        if resume:
+            run_to_the_end(model, problem, placement, ENDLESS, emit=hear, placer="single")
+        else:
+            pl.run(model, problem, placement, ENDLESS, emit=hear)
+    except DevicesLost as lost:
+        listener.hear(str(lost))
     except _Enough:
         pass
     finally:
@@ -105,44 +136,110 @@ def during_a_run(nodes: Nodes, what: str, model: Model, chance: random.Random) -
     return listener.told()
 
 
+def during_a_stream(nodes: Nodes, what: str, model: Model, chance: random.Random) -> Told:
+    """Kill an actor or a node somewhere in a pipeline, which ends."""
+    problem, placement = _posed(nodes, model)
+    problem = replace(problem, objective=Objective.THROUGHPUT)
+    listener = _Listener(nodes, what)
+    timer = listener.after(chance.uniform(0.0, RUN_S))
+    try:
+        pl.stream(model, problem, placement, StreamOptions(samples=MOST_STEPS))
+    except DevicesLost as lost:
+        listener.hear(str(lost))
+    finally:
+        timer.join()
+    return listener.told()
+
+
 def during_a_training(
-    nodes: Nodes, what: str, model: Model, chance: random.Random
-) -> tuple[Told, Reached]:
-    """Kill an actor or a node somewhere in a training, which reaches its end without it."""
-    listener, at = _Listener(nodes, what), chance.randrange(STEPS - 1)
-    timer = threading.Timer(chance.uniform(0.0, STEP_S), listener.kill)
+    nodes: Nodes, what: str, model: Model, chance: random.Random, *, resume: bool = True
+) -> tuple[Told, Reached | None]:
+    """Kill an actor or a node somewhere in a training, which reaches its end without it, or ends
+    where it is not to go on.
+
+    It is killed within a step, at a share of the time that the one before has taken, or at its end.
+    """
+    listener, at, share = _Listener(nodes, what), chance.randrange(1, STEPS - 1), chance.random()
+    began_s: list[float] = []
+    timers: list[threading.Timer] = []
 
     def before(number: int) -> None:
-        if number == at and not timer.is_alive() and not timer.finished.is_set():
-            timer.start()
+        began_s.append(time.monotonic())
+        if number == at:
+            timers.append(listener.after(share * (began_s[-1] - began_s[-2])))
+        elif number == at + 1:
+            timers[0].join()
 
-    seed = chance.randrange(100)
-    reached = trained(model, nodes.machine(), before, resume=True, seed=seed, emit=listener)
-    timer.join()
+    seed, reached = chance.randrange(100), None
+    try:
+        reached = trained(model, nodes.machine(), before, resume=resume, seed=seed, emit=listener)
+    except DevicesLost as lost:
+        listener.hear(str(lost))
     return listener.told(), reached
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Status and last words of a command, and how long after the end of others it ended."""
+
+    status: int
+    words: str
+    silence_s: float
 
 
 @contextmanager
 def running(verb: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A run or a training over all hosts that will not end by itself, once it is at its steps."""
+    with _started(verb, *arguments) as process:
+        _await_step(process)
+        yield process
+
+
+@contextmanager
+def _started(verb: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "placement", *WORK[verb], "--machine", "ray"]
     command += ["--placer", "round_robin", "--steps", "100000", "--jsonl", *arguments]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            assert process.stdout is not None and process.stderr is not None
-            begun = any(json.loads(line)["event"] == "step" for line in process.stdout)
-            assert begun, process.stderr.read()
             yield process
         finally:
             process.terminate()
 
 
-def killed(process: subprocess.Popen[str], *victims: psutil.Process) -> tuple[int, str, float]:
-    """Status and last words of a command, and how long after the end of others they came."""
+def _await_step(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None and process.stderr is not None
+    begun = any(json.loads(line)["event"] == "step" for line in process.stdout)
+    assert begun, process.stderr.read()
+
+
+def killed(process: subprocess.Popen[str], *victims: psutil.Process) -> Ended:
+    """What a command says when others are killed, and how it ends."""
     begun_s = time.monotonic()
     for victim in victims:
         kill(victim)
-    _, words = process.communicate(timeout=LIMIT_S)
-    return process.returncode, words, time.monotonic() - begun_s
+    return _ended(process, begun_s)
+
+
+def of_a_head(nodes: Nodes, chance: random.Random) -> list[Ended]:
+    """Kill all processes of the head under a run and a training, somewhere in their steps."""
+    with ExitStack() as stack:
+        both = [stack.enter_context(_started(verb)) for verb in WORK]
+        for process in both:
+            _await_step(process)
+            # What nobody reads would stop it.
+            threading.Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
+        time.sleep(chance.uniform(0.0, RUN_S))
+        begun_s = time.monotonic()
+        for victim in nodes.processes("alpha"):
+            kill(victim)
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(lambda process: _ended(process, begun_s), both))
+
+
+def _ended(process: subprocess.Popen[str], begun_s: float) -> Ended:
+    assert process.stderr is not None
+    # It has few words, which nobody needs to read before it ends.
+    status = process.wait(LIMIT_S)
+    return Ended(status, process.stderr.read(), time.monotonic() - begun_s)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.hosts.kills import WORK, killed, running
-from tests.hosts.two_nodes import kill, nodes
+from tests.hosts.two_nodes import kill
 
 # From the kill to the sentence.
 SILENCE_S = 10.0
@@ -14,17 +14,9 @@ SILENCE_S = 10.0
 def test_a_lost_host_ends_a_run_with_a_sentence_that_names_it(cluster):
     cluster.replace()
     with running("run") as process:
-        status, words, took_s = killed(process, cluster.raylet("beta"))
-    assert status == 2 and took_s < SILENCE_S, (status, words, took_s)
-    assert words.count("\n") == 1 and "Host 'beta' left the cluster" in words, words
-
-
-@pytest.mark.parametrize("verb", WORK)
-def test_a_lost_head_ends_a_command_with_a_sentence(verb):
-    with nodes() as own, running(verb) as process:
-        status, words, took_s = killed(process, *own.processes("alpha"))
-    assert status == 2 and took_s < SILENCE_S, (status, words, took_s)
-    assert words.count("\n") == 1 and "--machine local" in words, words
+        told = killed(process, cluster.raylet("beta"))
+    assert told.status == 2 and told.silence_s < SILENCE_S, told
+    assert told.words.count("\n") == 1 and "Host 'beta' left the cluster" in told.words, told
 
 
 @pytest.mark.parametrize("verb", WORK)

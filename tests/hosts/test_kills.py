@@ -1,10 +1,14 @@
-"""Actors and nodes killed at any moment, ten of each: in runs and trainings in turn."""
+"""Actors, nodes and heads killed at any moment, ten of each: in runs and trainings in turn.
+
+Every second time the work goes on without them, else it ends: in one sentence, soon, either way.
+"""
 
 import random
 
 import pytest
 
 from tests.hosts import kills, trainings
+from tests.hosts.two_nodes import nodes
 from tests.profiling.live import diamond
 
 ROUNDS = 5
@@ -12,22 +16,43 @@ ROUNDS = 5
 SILENCE_S, GOES_ON_S = 10.0, 30.0
 
 
+def is_told(told):
+    """Whether one sentence has named the host in time."""
+    is_one = "Host 'beta' left the cluster" in told.words and told.words.count(".") == 1
+    return is_one and 0.0 < told.silence_s < SILENCE_S
+
+
 @pytest.mark.parametrize("what", ["actor", "node"])
-def test_runs_go_on_whoever_is_killed(cluster, tmp_path, what):
+def test_runs_end_or_go_on_whoever_is_killed(cluster, tmp_path, what):
     model, chance = diamond(tmp_path), random.Random(0)
-    for _ in range(ROUNDS):
-        told = kills.during_a_run(cluster, what, model, chance)
-        assert "Host 'beta' left the cluster" in told.words and told.words.count(".") == 1
-        assert 0.0 < told.silence_s < SILENCE_S and told.goes_on_s < GOES_ON_S
+    for number in range(ROUNDS):
+        resume = number % 2 == 0
+        told = kills.during_a_run(cluster, what, model, chance, resume=resume)
+        assert is_told(told), (number, told)
+        assert 0.0 < told.goes_on_s < GOES_ON_S if resume else told.goes_on_s == 0.0
+
+
+@pytest.mark.parametrize("what", ["actor", "node"])
+def test_a_pipeline_ends_whoever_is_killed(cluster, tmp_path, what):
+    told = kills.during_a_stream(cluster, what, diamond(tmp_path), random.Random(2))
+    assert is_told(told), told
 
 
 @pytest.mark.parametrize("what", ["actor", "node"])
 def test_trainings_lose_nothing_whoever_is_killed(cluster, what):
     model, chance = trainings.opened(), random.Random(1)
     expected = trainings.alone(model)
-    for _ in range(ROUNDS):
-        told, reached = kills.during_a_training(cluster, what, model, chance)
-        assert trainings.is_same(reached, expected)
-        if told.words:
-            assert "Host 'beta' left the cluster" in told.words and told.words.count(".") == 1
-            assert 0.0 < told.silence_s < SILENCE_S and told.goes_on_s < GOES_ON_S
+    for number in range(ROUNDS):
+        resume = number % 2 == 0
+        told, reached = kills.during_a_training(cluster, what, model, chance, resume=resume)
+        assert is_told(told), (number, told)
+        assert trainings.is_same(reached, expected) if resume else reached is None
+        assert 0.0 < told.goes_on_s < GOES_ON_S if resume else told.goes_on_s == 0.0
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_a_run_and_a_training_end_with_the_head(number):
+    with nodes() as own:
+        for told in kills.of_a_head(own, random.Random(number)):
+            assert told.status == 2 and told.silence_s < SILENCE_S, told
+            assert told.words.count("\n") == 1 and "--machine local" in told.words, told

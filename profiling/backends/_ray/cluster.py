@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -83,6 +84,9 @@ class Cluster:
             lost = before.lost | gone
             self.workers |= {n: actor for n, actor in before.workers.items() if n not in lost}
             self._facts |= {n: facts for n, facts in before._facts.items() if n not in lost}
+            for name, other in itertools.product(tuple(self.workers), sorted(lost)):
+                # Nobody waits for this: one that has ended, too, is missed soon enough.
+                self.begin(name, "forget", other)
 
     @property
     def is_whole(self) -> bool:
@@ -146,8 +150,8 @@ class Cluster:
         self._offsets.clear()
 
     def machine(self, name: str, lanes: int = 1) -> Machine:
-        """The CPUs of all hosts, each as so many lanes where it has as many cores; ValueError where
-        hosts have different versions.
+        """The CPUs of all hosts, each as so many lanes where it has as many cores, then their
+        accelerators; ValueError where hosts have different versions.
         """
         require_same_versions(self.facts)
         devices = tuple(
@@ -157,8 +161,17 @@ class Cluster:
                 split(tuple(range(facts.num_cores)), min(lanes, facts.num_cores))
             )
         )
+        devices += tuple(
+            replace(device, name=f"{host}/{device.name}", runtime="ray")
+            for host, facts in self.facts.items()
+            # Of several hosts on one computer the first has what they cannot share out.
+            for device in (facts.accelerators if self.hosts_beside(host)[0] == host else ())
+        )
         links = tuple(
-            Link(a.name, b.name, *(_WITHIN if host_of(a) == host_of(b) else _BETWEEN))
+            Link(a.name, b.name, *_WITHIN)
+            if host_of(a) == host_of(b)
+            # A computer has one network card, until it is measured to have more or to share it.
+            else Link(a.name, b.name, *_BETWEEN, card=host_of(a))
             for a in devices
             for b in devices
             if a is not b
@@ -194,11 +207,11 @@ class Cluster:
     def _joins(self, source: str, target: str, num_bytes: int) -> bool:
         """Make channels from one host to another; whether they carry messages."""
         attempt, ask = next(_attempts), partial(self.ask, timeout_s=START_S)
-        other, node_id = self.workers[target], self.hosts[target].node_id
+        reader, node_id = self.workers[target], self.hosts[target].node_id
         # Channels themselves never come here: who has them waits for their hosts at its end.
-        made = self.begin(source, "connect", target, other, node_id, room(num_bytes))
+        made = self.begin(source, "connect", target, reader, node_id, room(num_bytes), attempt)
         with suppress(TimeoutError):
-            ask(target, "listen", source, made)
+            ask(target, "listen", source, self.workers[source], made, attempt)
             times = ask(source, "greet", target, attempt)
             if times and ask(target, "was_greeted", attempt, times):
                 return True

@@ -107,11 +107,7 @@ class RayCompiled(Compiled):
         return tuple(RayProgram(self, n, told, schedule, on, crossing, held) for n in numbers)
 
     def _crossing(self, leaving: Leaving, on: Sequence[str]) -> dict[tuple[str, str], int]:
-        """Bytes of the largest message from one host to another in a step, where it may go by a
-        channel: Ray's node waits for good for an actor that has ended and should have read one.
-        """
-        if self._has_copies:
-            return {}
+        """Bytes of the largest message from one host to another in a step."""
         num_bytes = {renewal.made: renewal.num_bytes for renewal in self.renewals}
         num_bytes |= {tensor.name: tensor.num_bytes for tensor in self.kernels.tensors}
         found: dict[tuple[str, str], int] = {}
@@ -340,6 +336,7 @@ class HostLanes:
             raise
         start_s, end_s = [0.0] * self._num_segments, [0.0] * self._num_segments
         resumed_s: dict[tuple[int, str], float] = {}
+        copied_s: dict[tuple[str, str], tuple[float, float]] = {}
         bounds_s = []
         for host, times in told.items():
             here = self._cluster.offset(host).here
@@ -348,12 +345,16 @@ class HostLanes:
             for segment, (start, end) in times.segments.items():
                 start_s[segment], end_s[segment] = here(start), here(end)
             resumed_s |= {key: here(at_s) for key, at_s in times.resumed_s.items()}
+            copied_s |= {
+                to: (here(start), here(end)) for to, (start, end) in times.copied_s.items()
+            }
         return Step(
             min((began for began, _ in bounds_s), default=0.0),
             max((ended for _, ended in bounds_s), default=0.0),
             tuple(start_s),
             tuple(end_s),
             resumed_s,
+            copied_s,
         )
 
     def close(self) -> bool:

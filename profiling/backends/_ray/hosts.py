@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from placement.core.decoding import shown
+from placement.core.machine import Device
 
 ROOT = Path(__file__).resolve().parents[3]
 # What the studio's own code is called among the versions of a host.
@@ -40,6 +41,7 @@ class Facts:
     """What a host says of itself: versions decide kernels and times, the rest is of its CPU.
 
     Hosts on one computer have the same `boot`, and so one clock; the memory is the computer's.
+    `accelerators` are called as they are there.
     """
 
     versions: tuple[tuple[str, str], ...]
@@ -47,6 +49,7 @@ class Facts:
     num_cores: int
     label: str
     boot: str = ""
+    accelerators: tuple[Device, ...] = ()
 
 
 def hosts_of(nodes: Iterable[Mapping[str, Any]], known: Iterable[Host] = ()) -> tuple[Host, ...]:

@@ -15,22 +15,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from placement.core.graph import Graph
-from placement.core.machine import Machine
+from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
 from profiling import backends
-from profiling.backends._ray.channels import Attention, Incoming, Outgoing
+from profiling.backends._ray.channels import NOTHING, Attention, Incoming, Outgoing, Read
 from profiling.backends._ray.hosts import STUDIO, Facts, Host, boot_id, share, studio_version
 from profiling.backends._ray.shipping import Shipment, unpacked
-from profiling.backends.base import Compiled, Program, Renewal
+from profiling.backends.base import Backend, Compiled, Program, Renewal
 from profiling.devices.cores import cpu_model, host_memory_bytes, split, usable_cores
 from profiling.devices.lanes import Lane, Lanes, pin
+from profiling.devices.local import accelerators, runtimes
 from profiling.devices.probes import Probes
 
 LIBRARIES = ("numpy", "onnx", "onnxruntime", "torch", "ray")
@@ -73,6 +75,7 @@ class Times:
     ended_s: float
     segments: Mapping[int, tuple[float, float]]
     resumed_s: Mapping[tuple[int, str], float]
+    copied_s: Mapping[tuple[str, str], tuple[float, float]]
 
 
 # By segment what of its values another host reads: (host, names of tensors).
@@ -150,12 +153,21 @@ class Worker:
                 versions.append((name, importlib.metadata.version(name)))
             except importlib.metadata.PackageNotFoundError:
                 versions.append((name, "none"))
-        return Facts(tuple(versions), host_memory_bytes(), len(self._cores), cpu_model(), boot_id())
+        return Facts(
+            tuple(versions),
+            host_memory_bytes(),
+            len(self._cores),
+            cpu_model(),
+            boot_id(),
+            accelerators(),
+        )
 
     def clock(self) -> float:
         return time.perf_counter()
 
-    def connect(self, host: str, reader: Any, node_id: str, num_bytes: int) -> tuple[Any, ...]:
+    def connect(
+        self, host: str, reader: Any, node_id: str, num_bytes: int, attempt: int
+    ) -> tuple[Any, ...]:
         """Make channels for messages of so many bytes to another host's actor on a node.
 
         There are none where the object store has no room for them.
@@ -164,7 +176,7 @@ class Worker:
 
         self.disconnect(host)
         with suppress(ObjectStoreFullError):
-            self._outgoing[host] = Outgoing(reader, node_id, num_bytes)
+            self._outgoing[host] = Outgoing(reader, node_id, num_bytes, attempt)
             return self._outgoing[host].channels
         return ()
 
@@ -174,11 +186,30 @@ class Worker:
         if before is not None:
             before.close()
 
-    def listen(self, host: str, channels: Sequence[Any]) -> None:
-        """Take what comes by these channels of another host from now on, and by no earlier ones."""
+    def listen(self, host: str, writer: Any, channels: Sequence[Any], attempt: int) -> None:
+        """Take what comes by these channels of another host's actor from now on, and by no earlier
+        ones.
+        """
+
+        def say(read: Read) -> None:
+            writer.was_read.remote(self._host.name, read)
+
         if host in self._incoming:
             self._incoming[host].close()
-        self._incoming[host] = Incoming(channels, self._told, self._attention)
+        told = partial(self.told, host)
+        self._incoming[host] = Incoming(channels, attempt, told, say, self._attention)
+
+    def was_read(self, host: str, read: Read) -> None:
+        """That host has read so much of what was sent to it by channels."""
+        outgoing = self._outgoing.get(host)
+        if outgoing is not None:
+            outgoing.was_read(read)
+
+    def forget(self, host: str) -> None:
+        """That host is no more."""
+        self.disconnect(host)
+        if host in self._incoming:
+            self._incoming.pop(host).close()
 
     def expect(self) -> None:
         """Messages of another host will come soon."""
@@ -189,7 +220,7 @@ class Worker:
         outgoing = self._outgoing.get(host)
         if outgoing is None:
             return 0
-        sent = [outgoing.send(GREETED, attempt, {}) for _ in outgoing.channels]
+        sent = [self._sends(host, GREETED, attempt, {}) for _ in outgoing.channels]
         return len(sent) if all(sent) else 0
 
     def was_greeted(self, attempt: int, times: int) -> bool:
@@ -197,10 +228,23 @@ class Worker:
         with self._attention.held():
             return self._has_heard(GREETED, attempt, times, GREETING_S)
 
-    def _told(self, number: int, segment: int, values: Values) -> None:
+    def _sends(self, host: str, number: int, segment: int, values: Values) -> bool:
+        """Send a message by a channel; whether that could be."""
+        outgoing, incoming = self._outgoing.get(host), self._incoming.get(host)
+        if outgoing is None:
+            return False
+        read = NOTHING if incoming is None else incoming.read
+        is_sent = outgoing.send(number, segment, values, read)
+        if is_sent and incoming is not None:
+            incoming.has_said(read)
+        return is_sent
+
+    def told(self, host: str, number: int, segment: int, values: Values, read: Read) -> None:
+        """A message of another host has come, by a channel or a call."""
+        self.was_read(host, read)
         if number == ASKED:
             self.copied(values)
-            self._outgoing[next(iter(values))].send(ANSWERED, segment, {})
+            self._say(host, ANSWERED, segment, {})
         elif number in (ANSWERED, GREETED):
             with self._hearing:
                 self._heard[number, segment] += 1
@@ -238,11 +282,17 @@ class Worker:
                 found.append(time.perf_counter() - began_s)
         return found
 
+    def _say(self, host: str, number: int, segment: int, values: Values) -> None:
+        """Send a message by a channel, or by a call while those are taken."""
+        if not self._sends(host, number, segment, values):
+            reader = self._outgoing[host].reader
+            reader.told.remote(self._host.name, number, segment, values, NOTHING)
+
     def _ask(self, other: str, values: Values) -> None:
         """Send values by a channel and wait for the answer to these."""
         number = next(self._questions)
-        is_sent = self._outgoing[other].send(ASKED, number, values)
-        if not is_sent or not self._has_heard(ANSWERED, number, 1, LIMIT_S):
+        self._say(other, ASKED, number, values)
+        if not self._has_heard(ANSWERED, number, 1, LIMIT_S):
             raise TimeoutError(f"Host {other!r} gave no answer within {LIMIT_S:g} s.")
 
     def compile(self, key: str, shipment: Shipment, machine: Machine) -> Kernels:
@@ -265,16 +315,7 @@ class Worker:
                     " requirements of the studio there."
                 )
             runtime = able[0]
-            cores = iter(split(self._cores, sum(self._own(d.name) for d in machine.devices)))
-            devices = tuple(
-                replace(
-                    device,
-                    runtime=runtime.name,
-                    provider=runtime.cpu_provider,
-                    core_ids=next(cores) if self._own(device.name) else (),
-                )
-                for device in machine.devices
-            )
+            devices = self._as_here(machine.devices, runtime)
             inner = replace(machine, devices=devices)
             compiled = runtime.compile(model, inner)
             # From here on what other hosts run is another runtime's.
@@ -286,6 +327,40 @@ class Worker:
         found = self._compiled[key]
         exchanged = frozenset(t.name for t in found.kernels.tensors if found.exchanges(t))
         return Kernels(found.kernels, found.sources, found.random_ops, found.renewals, exchanged)
+
+    def _as_here(self, devices: Sequence[Device], runtime: Backend) -> tuple[Device, ...]:
+        """Devices as the runtime of a format drives them; own lanes of the CPU get their cores."""
+        own_lanes = [d for d in devices if d.on_host and self._own(d.name)]
+        cores = dict(
+            zip((d.name for d in own_lanes), split(self._cores, len(own_lanes) or 1), strict=False)
+        )
+        here = {d.name: d for d in runtime.devices()}
+        found = []
+        for device in devices:
+            provider = runtime.cpu_provider if device.on_host else device.provider
+            if not device.on_host and self._own(device.name):
+                if device.own_name not in here:
+                    raise ValueError(
+                        f"{runtime.name} has no {device.own_name} on host {self._host.name!r};"
+                        " choose a machine file without it, or a model of another format."
+                    )
+                provider = here[device.own_name].provider
+            core_ids = cores.get(device.name, ())
+            found.append(
+                replace(device, runtime=runtime.name, provider=provider, core_ids=core_ids)
+            )
+        return tuple(found)
+
+    def copy_seconds(self, src: str, dst: str, sizes: Sequence[int]) -> Sequence[float] | None:
+        """Seconds by size of a copy between two devices here, one of which is the CPU.
+
+        None where no runtime tells.
+        """
+        for runtime in map(backends.get, runtimes()):
+            here = {} if runtime.missing() else {d.name: d for d in runtime.devices()}
+            if src in here and dst in here:
+                return runtime.copy_seconds(here[src], here[dst], sizes)
+        return None
 
     def _model(self, shipment: Shipment) -> Model:
         """The model of a shipment; the last one that was read is kept for other machines."""
@@ -325,8 +400,7 @@ class Worker:
         }
         for number, program in zip(numbers, programs, strict=True):
             self._parts[number] = _Part(program, cores, leaving, others, due)
-        own = {d.name: d.provider for d in machine.devices if self._own(d.name)}
-        return _opened(programs[0], own)
+        return _opened(programs[0], [d for d in machine.devices if self._own(d.name)])
 
     def open_unplaced(self, number: int, key: str, device: str, feeds: Values) -> Opened:
         """The whole model on one device, or on all cores of this host where none is named."""
@@ -335,7 +409,7 @@ class Worker:
         program = self._compiled[key].unplaced(on, feeds)
         cores = on.core_ids if on else self._cores
         self._parts[number] = _Part(program, {0: cores}, {}, {})
-        return _opened(program, {on.name: on.provider} if on else {})
+        return _opened(program, [on] if on else [])
 
     def run(self, number: int, segment: int) -> tuple[float, float]:
         """Compute one segment and send what others read of it; start and end of the computing."""
@@ -373,8 +447,7 @@ class Worker:
         def run(segment: int) -> None:
             part.program.run(segment)
             for host, values in part.leaves(segment):
-                outgoing = self._outgoing.get(host) if by_channels else None
-                if outgoing is None or not outgoing.send(number, segment, values):
+                if not (by_channels and self._sends(host, number, segment, values)):
                     part.others[host].deliver.remote(number, segment, values)
 
         part.lanes = Lanes(own, num_segments, run, native=native)
@@ -388,7 +461,11 @@ class Worker:
         if part.errors:
             raise part.errors[0]
         segments = {i: (step.start_s[i], step.end_s[i]) for i in part.cores}
-        return Times(step.began_s, step.ended_s, segments, step.resumed_s)
+        told, copies = part.program.device_times(), {}
+        if told is not None:
+            segments |= {i: span for i, span in told.segments.items() if i in part.cores}
+            copies = {to: span for to, span in told.copies.items() if self._own(to[1])}
+        return Times(step.began_s, step.ended_s, segments, step.resumed_s, copies)
 
     def arrive(self, number: int, segment: int, values: Values) -> None:
         """What a segment of another host has made for lanes here."""
@@ -453,13 +530,13 @@ class Worker:
             part.program.close()
 
 
-def _opened(program: Program, own: Mapping[str, str]) -> Opened:
-    """What is said of devices of this host, given as name and provider."""
-    actual = program.actual_devices
+def _opened(program: Program, devices: Sequence[Device]) -> Opened:
+    """What is said of these devices of this host."""
+    own, actual = {d.name: d for d in devices}, program.actual_devices
     return Opened(
         {
             # Of another runtime's word only what differs from what was asked for is of interest.
-            name: CPU if found == own[name] else found
+            name: CPU if own[name].on_host and found == own[name].provider else found
             for name, found in actual.items()
             if name in own
         },

@@ -58,7 +58,7 @@ class SpreadTorch(Program):
         self._program, self._schedule, self._prompt = program, schedule, prompt
         self._devices = [machine.device(segment.device) for segment in schedule.segments]
         self._hosts = [d.name for d in machine.devices if d.on_host]
-        away = {d.name: place_of(d.provider, d.name) for d in accelerators}
+        away = {d.name: place_of(d.provider, d.own_name) for d in accelerators}
         self._places: list[Place] = [HOST_PLACE, *away.values()]
         number = {name: i for i, name in enumerate(away, 1)}
         self._memory_of = [number.get(d.name, HOST) for d in self._devices]
@@ -210,18 +210,29 @@ class SpreadTorch(Program):
 
     def value(self, name: str) -> Any:
         node = self._program.node_of(name)
-        move = Move(node, self._moves.home[node], HOST)
-        if move.src != HOST:
+        move = Move(node, self._moves.home.get(node, HOST), HOST)
+        if move in self._marks:
             self._marks[move][1].wait()
-        return as_array(self._tables[HOST][self._shared[node]])
+            return as_array(self._tables[HOST][self._shared[node]])
+        if move.src != HOST:
+            # State that nobody reads on the host in this step, and somebody elsewhere in the next.
+            self._spans[self._maker(node)][1].wait()
+        return as_array(self._on_host(*self._value(node)))
 
     def take(self, name: str, value: Any) -> None:
         node = self._program.node_of(name)
-        self._tables[HOST][self._shared[node]] = as_tensor(self._program, node, value)
-        maker = self._schedule.segment_of[self._program.maker[node].name]
-        for move in self._moves.sends[maker]:
+        tensor = as_tensor(self._program, node, value)
+        if node not in self._program.maker:
+            self._settle(node, HOST, tensor)
+            return
+        self._tables[HOST][self._shared[node]] = tensor
+        for move in self._moves.sends[self._maker(node)]:
             if move.value == node:
                 self._send(move)
+
+    def _maker(self, node: str) -> int:
+        """The segment that makes a value."""
+        return self._schedule.segment_of[self._program.maker[node].name]
 
     def _value(self, name: str) -> tuple[int, Any]:
         """A shared value as it is between steps, and its memory."""

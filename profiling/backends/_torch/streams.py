@@ -208,7 +208,7 @@ def copy_seconds(src: Device, dst: Device, sizes: Sequence[int]) -> list[float]:
 
 
 def _place(device: Device) -> Place:
-    return HOST if device.on_host else place_of(device.provider, device.name)
+    return HOST if device.on_host else place_of(device.provider, device.own_name)
 
 
 def _seconds(src: Place, dst: Place, size: int) -> float:

@@ -1,6 +1,7 @@
 """What hosts of a Ray cluster cost: hand-overs by size, steps over two nodes, and pipelines.
 
     python -m benchmarks.live.hosts --out ROWS [--part PART] [--most-s 150] [--all] [MODEL ...]
+    python -m benchmarks.live.hosts --out ROWS --kills
 
 Starts two nodes on this computer, one core each. `hand-over`: a value goes from one node to the
 other and an answer comes back, by the channels of a run and by a compiled graph of Ray's own, turn
@@ -9,7 +10,7 @@ lanes, each predicted from a profile right before. `pipelines`: samples per seco
 both nodes beside the same on one. `bits` (only by name, or with `--all`): outputs of random
 placements over both nodes against two local lanes, bit by bit. Rows are kept in a file, and those
 that it has are not measured again, so that a run that was ended goes on. `--all` takes every
-bundled ONNX sample.
+bundled ONNX sample. `--kills` kills actors, nodes and heads instead, as kills.py does, 30 of each.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import numpy as np
 import placement as pl
 from benchmarks._shared.figures import parser, table
 from benchmarks._shared.hop import Hop
+from benchmarks.live import kills
 from placement.api.place import executor_of
 from placement.core.machine import Machine
 from placement.core.placement import Placement
@@ -326,8 +328,12 @@ def main() -> None:
     options.add_argument("--out", type=Path, required=True, help="keep the rows here, a line each")
     options.add_argument("--part", action="append", choices=parts, help="default: all but bits")
     options.add_argument("--all", action="store_true", help="every bundled ONNX sample, bits too")
+    options.add_argument("--kills", action="store_true", help="kill hosts instead, 30 of each kind")
     options.add_argument("names", nargs="*", default=list(MODELS))
     given = options.parse_args()
+    if given.kills:
+        kills.count(given.out, kills.ROUNDS, as_json=given.json)
+        return
     given.part = given.part or (parts if given.all else parts[:-1])
     every = [row["name"] for row in pl.samples() if row["name"].startswith("onnx-")]
     rows = Rows(given.out, given.most_s)

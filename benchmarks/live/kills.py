@@ -32,7 +32,7 @@ COLUMNS = {
     "until it is told, s": "{silence_s:.1f} (at most {most_s:.1f})",
     "until it goes on, s": "{goes_on_s:.1f} (at most {most_on_s:.1f})",
 }
-ROWS = Path(__file__).parents[1] / "rows" / "kills.jsonl"
+FILE, ROUNDS = Path(__file__).parents[1] / "rows" / "kills.jsonl", 30
 Row = dict[str, Any]
 
 
@@ -119,9 +119,8 @@ def _counted(found: Iterable[bool | None]) -> str:
     return f"{sum(known)} of {len(known)}" if known else "-"
 
 
-def main() -> None:
-    options = parser(__doc__, rounds=30, rows=str(ROWS)).parse_args()
-    path = Path(options.rows)
+def count(path: Path, rounds: int, *, as_json: bool) -> None:
+    """Kill until so many rounds of every kind are in a file, and show what came of them."""
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
     def keep(found: Iterable[Row]) -> None:
@@ -134,13 +133,17 @@ def main() -> None:
         """The rounds of which the last row is not there."""
         return range(sum(r["what"] == what and r["during"] == "training" for r in done), rounds)
 
-    rounds = options.rounds
     if left("actor") or left("node"):
         with nodes() as started:
             for what in ("actor", "node"):
                 keep(rows(started, what, left(what)))
     keep(heads(left("head")))
-    show(options.json, COLUMNS, summary(done))
+    show(as_json, COLUMNS, summary(done))
+
+
+def main() -> None:
+    options = parser(__doc__, rounds=ROUNDS, rows=str(FILE)).parse_args()
+    count(Path(options.rows), options.rounds, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.browser.conftest import FLAGS, find_browser
 from tests.browser.serving import Server
 from tests.browser.studio import PATIENCE_MS, drawn, metric, page_names, project_of, settled
+from tests.hosts.two_nodes import nodes
 
 HERE = Path(__file__).parent
 SIZES = ((1440, 900), (1024, 768))
@@ -28,7 +30,7 @@ SCHEMES = ("light", "dark")
 ALIKE = ("place", "timeline")
 NUM_COLOURS = 256
 REST_MS = 700
-RUN_MS = 45_000
+RUN_MS, HOSTS_MS = 45_000, 120_000
 MOST_LOOKS = 12
 # Along the critical path, before the presenter's view is photographed.
 STEPS = 3
@@ -99,6 +101,20 @@ def pictures(browser: Browser, url: str, project: str) -> Iterator[tuple[str, by
         page.close()
 
 
+def hosts_taken(browser: Browser, url: str) -> bytes:
+    """The Devices page that has taken over the hosts of a Ray cluster."""
+    page = browser.new_page(viewport={"width": SIZES[0][0], "height": SIZES[0][1]})
+    page.goto(url)
+    drawn(page)
+    page.goto(f"{url}/devices?project={project_of(page)}")
+    page.get_by_role("button", name="Take the hosts of a Ray cluster").click()
+    # A process of its own asks them.
+    expect(page.get_by_text("beta/cpu:0").first).to_be_visible(timeout=HOSTS_MS)
+    picture = small(at_rest(page))
+    page.close()
+    return picture
+
+
 def presenting(page: Page) -> bytes:
     """The presenter's view some steps along the critical path."""
     at_rest(page)
@@ -110,21 +126,35 @@ def presenting(page: Page) -> bytes:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=HERE, help="folder for the pictures")
-    out = parser.parse_args().out
+    parser.add_argument(
+        "--hosts",
+        action="store_true",
+        help="only the Devices page with two Ray nodes of this computer (make setup-hosts)",
+    )
+    options = parser.parse_args()
+    out = options.out
     out.mkdir(parents=True, exist_ok=True)
     began, total = time.monotonic(), 0
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        server = Server(Path(folder) / "home", Path(folder) / "studio.log")
+    with ExitStack() as stack:
+        if options.hosts:
+            # Before the server, which learns from them by which address they are reached.
+            stack.enter_context(nodes())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        playwright = stack.enter_context(sync_playwright())
+        server = Server(folder / "home", folder / "studio.log")
+        stack.callback(server.stop)
         browser = playwright.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
-        try:
-            url = server.start()
-            for name, content in pictures(browser, url, prepare(browser, url)):
-                (out / name).write_bytes(content)
-                total += len(content)
-                print(f"{out / name}: {len(content) // 1024} kB")
-        finally:
-            browser.close()
-            server.stop()
+        stack.callback(browser.close)
+        url = server.start()
+        found = (
+            iter([("devices-hosts-1440-light.png", hosts_taken(browser, url))])
+            if options.hosts
+            else pictures(browser, url, prepare(browser, url))
+        )
+        for name, content in found:
+            (out / name).write_bytes(content)
+            total += len(content)
+            print(f"{out / name}: {len(content) // 1024} kB")
     print(f"{total / 2**20:.1f} MiB in {time.monotonic() - began:.0f} s")
 
 

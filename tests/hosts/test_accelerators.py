@@ -6,9 +6,11 @@ import pytest
 import placement as pl
 from placement.core.machine import Device
 from profiling import backends
+from profiling.backends.torch import Torch
 from profiling.execution.execute import execute
 from tests.hosts import trainings
 from tests.hosts.test_runs import ONCE, outputs_of
+from tests.profiling.backends.pretend import Pretend, put_in_place
 from tests.profiling.live import problem_of, random_schedule
 
 SIZES = {"batch": 1, "length": 3}
@@ -20,22 +22,13 @@ PRETENDED = tuple(
 
 def give(worker):
     """Let a host have accelerators that are none: see tests/profiling/backends/pretend.py."""
-    from profiling.backends._torch import memories, streams
-    from profiling.backends.torch import Torch
-    from tests.profiling.backends.pretend import Pretend
-
-    worker.before, places = (streams.place_of, Torch.devices), {}
-    for module in (memories, streams):
-        module.place_of = lambda _, name: places.setdefault(name, Pretend(compute_s=1e-3))
-    Torch.devices = lambda torch: (*worker.before[1](torch), *PRETENDED)
+    worker.patched, own = pytest.MonkeyPatch(), Torch.devices
+    put_in_place(worker.patched, lambda name: Pretend(compute_s=1e-3))
+    worker.patched.setattr(Torch, "devices", lambda torch: (*own(torch), *PRETENDED))
 
 
 def take_back(worker):
-    from profiling.backends._torch import memories, streams
-    from profiling.backends.torch import Torch
-
-    place_of, Torch.devices = worker.before
-    memories.place_of = streams.place_of = place_of
+    worker.patched.undo()
 
 
 @pytest.fixture(scope="module")

@@ -139,9 +139,14 @@ class _Run:
         self._stays: list[Stay] = []
         self._probe_s = self._solve_s = self._switch_s = 0.0
         self._probe_every = PROBE_EVERY
-        # What opening a placement takes, as it did the last time.
-        self._opening_s = self._open(make_schedule(problem, placement))
+        self._schedule = make_schedule(problem, placement)
         self._expected_s = step_time_s(problem, self._schedule)
+        # What opening a placement takes, as it did the last time.
+        self._opening_s = 0.0
+        try:
+            self._opening_s = self._open(self._schedule)
+        except DevicesLost as lost:
+            self._go_on(0, lost)
 
     def step(self, number: int) -> None:
         step = self._stepped(number)
@@ -283,7 +288,7 @@ class _Run:
                 solve_s += self._clock() - searched_s
                 if self._adjust is not None:
                     self.monitor = Monitor(problem, self._adjust.watch)
-                self._open(make_schedule(problem, self._placement))
+                self._opening_s = self._open(make_schedule(problem, self._placement))
                 break
             except DevicesLost as another:
                 self._problem, lost = problem, another

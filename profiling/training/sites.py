@@ -11,7 +11,7 @@ from placement.core.verb_options import TrainOptions
 from placement.simulator.executions import lower
 from placement.simulator.simulate import times_of
 from profiling import backends
-from profiling.backends.base import Carried, Program
+from profiling.backends.base import Carried, DevicesLost, Program
 from profiling.devices.lanes import Step
 from profiling.devices.probes import Probes
 from profiling.execution.execute import compiled_for, require_memory, started
@@ -28,6 +28,7 @@ class Site(Protocol):
         """Go on with this schedule, from the state that the one before has reached.
 
         A ValueError or MemoryError says why it cannot be opened; what was open before still is.
+        After DevicesLost it is not, and `remain` comes next.
         """
 
     def step(self) -> Step:
@@ -79,17 +80,24 @@ class LiveSite:
 
     def open(self, schedule: Schedule) -> None:
         require_memory(self._problem, schedule)
-        program = self._opened(schedule)
-        # Until its lanes are there the state is in what was open before.
-        lanes = started(program, self._problem, lower(self._problem, schedule))
+        state = self.state()
+        try:
+            program = self._opened(schedule, state)
+            # Until its lanes are there the state is in what was open before.
+            lanes = started(program, self._problem, lower(self._problem, schedule))
+        except DevicesLost:
+            # What was open before may be lost with them.
+            self._release()
+            self._state = state
+            raise
         self._release()
         self._program, self._lanes, self._state = program, lanes, {}
 
-    def _opened(self, schedule: Schedule) -> Program:
-        """A program that starts from the state of now."""
+    def _opened(self, schedule: Schedule, state: Mapping[str, Any]) -> Program:
+        """A program that starts from a state."""
         program = self._compiled.open(schedule, self._feeds)
         try:
-            if state := self.state():
+            if state:
                 program.take_state(state)
         except BaseException:
             program.close()

@@ -1,7 +1,9 @@
 """Processes of a cluster that are killed in the middle of a run or a training, and what is told."""
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -9,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +24,7 @@ from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.verb_options import MOST_STEPS, RunOptions, StreamOptions
+from profiling import backends
 from profiling.backends.base import DevicesLost
 from tests.hosts.trainings import SIZES, STEPS, Reached, trained
 from tests.hosts.two_nodes import Nodes, kill
@@ -176,6 +179,30 @@ def during_a_training(
     except DevicesLost as lost:
         listener.hear(str(lost))
     return listener.told(), reached
+
+
+def when_channels_are_made(nodes: Nodes, what: str) -> None:
+    """Have the actor or the node of beta killed the moment that alpha makes a channel to it."""
+    import ray
+
+    nodes.machine()
+    victim = nodes.own_worker("beta") if what == "actor" else nodes.raylet("beta")
+    actor = backends.get("ray").cluster().workers["alpha"]
+    ray.get(actor.__ray_call__.remote(_kill_first, victim.pid))
+
+
+def _kill_first(worker: Any, pid: int) -> None:
+    from ray.experimental.channel.shared_memory_channel import Channel
+
+    register = Channel.ensure_registered_as_writer
+
+    def killing(channel: Channel) -> None:
+        # Ray has memory for it on both sides, and tells the other side of it next.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        register(channel)
+
+    Channel.ensure_registered_as_writer = killing
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ import random
 
 import pytest
 
+from placement.api.resume import run_to_the_end
+from placement.core.verb_options import RunOptions
 from tests.hosts import kills, trainings
 from tests.hosts.two_nodes import nodes
-from tests.profiling.live import diamond
+from tests.profiling.live import diamond, problem_of
 
 ROUNDS = 5
 # From a kill to the sentence, and to the first step without the host: no hang.
@@ -48,6 +50,23 @@ def test_trainings_lose_nothing_whoever_is_killed(cluster, what):
         assert is_told(told), (number, told)
         assert trainings.is_same(reached, expected) if resume else reached is None
         assert 0.0 < told.goes_on_s < GOES_ON_S if resume else told.goes_on_s == 0.0
+
+
+@pytest.mark.parametrize("what", ["actor", "node"])
+def test_whoever_makes_channels_to_a_host_that_is_killed_goes_on(cluster, tmp_path, what):
+    """Ray ends the actor that makes them, too, but its host is not lost for that."""
+    kills.when_channels_are_made(cluster, what)
+    model, machine, heard = diamond(tmp_path), cluster.machine(), []
+    problem = problem_of(model, machine)
+    apart = problem.placement_of([i % 2 for i in range(problem.num_units)])
+    left, _, run = run_to_the_end(model, problem, apart, RunOptions(steps=2), emit=heard.append)
+    assert [e["devices"] for e in heard if e["event"] == "lost"] == [["beta/cpu:0"]]
+    assert [d.name for d in left.machine.devices] == ["alpha/cpu:0"] and run.measured.outputs_match
+    kills.when_channels_are_made(cluster, what)
+    opened, heard = trainings.opened(), []
+    found = trainings.trained(opened, cluster.machine(), resume=True, seed=3, emit=heard.append)
+    assert [e["devices"] for e in heard if e["event"] == "lost"] == [["beta/cpu:0"]]
+    assert trainings.is_same(found, trainings.alone(opened))
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))

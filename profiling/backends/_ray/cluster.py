@@ -81,7 +81,7 @@ class Cluster:
         self._offsets: dict[str, Offset] = {}
         if before is not None:
             gone = {n for n, host in before.hosts.items() if self.hosts.get(n) is not host}
-            lost = before.lost | gone
+            lost = before.lost | gone | before._ended()
             self.workers |= {n: actor for n, actor in before.workers.items() if n not in lost}
             self._facts |= {n: facts for n, facts in before._facts.items() if n not in lost}
             for name, other in itertools.product(tuple(self.workers), sorted(lost)):
@@ -95,9 +95,18 @@ class Cluster:
 
     @property
     def is_current(self) -> bool:
-        """Whether no host has come or gone since this was made."""
+        """Whether no host has come or gone, and no actor has ended, since this was made."""
         known = {host.node_id for host in self.hosts.values()}
-        return self.is_whole and known == {host.node_id for host in self._listed()}
+        listed = {host.node_id for host in self._listed()}
+        return self.is_whole and known == listed and not self._ended()
+
+    def _ended(self) -> set[str]:
+        """The hosts whose actors are known to have ended."""
+        asked = {self.begin(name, "clock"): name for name in tuple(self.workers)}
+        if not asked:
+            return set()
+        ready, _ = ray.wait(list(asked), num_returns=len(asked), timeout=LOOK_S)
+        return {asked[ref] for ref in ready if self._is_end(ref)}
 
     def anew(self) -> "Cluster":
         """The cluster as it is now."""
@@ -210,12 +219,50 @@ class Cluster:
         reader, node_id = self.workers[target], self.hosts[target].node_id
         # Channels themselves never come here: who has them waits for their hosts at its end.
         made = self.begin(source, "connect", target, reader, node_id, room(num_bytes), attempt)
-        with suppress(TimeoutError):
-            ask(target, "listen", source, self.workers[source], made, attempt)
-            times = ask(source, "greet", target, attempt)
-            if times and ask(target, "was_greeted", attempt, times):
-                return True
-        ask(source, "disconnect", target)
+        try:
+            with suppress(TimeoutError):
+                ask(target, "listen", source, self.workers[source], made, attempt)
+                times = ask(source, "greet", target, attempt)
+                if times and ask(target, "was_greeted", attempt, times):
+                    return True
+            ask(source, "disconnect", target)
+        except DevicesLost:
+            if not self._has_ended(target):
+                raise
+            self._start_anew(source, made)
+            raise self._lost(target) from None
+        return False
+
+    def _start_anew(self, source: str, made: Any) -> None:
+        """Have a new actor where one made channels to a host that has ended meanwhile.
+
+        Ray ends the actor for that, at once or whenever it gets to know, but where it has told
+        that it could not. Its host is not lost.
+        """
+        ready, _ = ray.wait([made], timeout=0.0)
+        if not ready or self._is_end(made):
+            with suppress(Exception):
+                ray.kill(self.workers.pop(source))
+        self.lost.discard(source)
+
+    def _is_end(self, ref: Any) -> bool:
+        """Whether an actor has ended before it answered."""
+        try:
+            ray.get(ref)
+        except RayTaskError:
+            return False
+        except RayError:
+            return True
+        return False
+
+    def _has_ended(self, host: str) -> bool:
+        """Whether the actor of a host, or its node, is no more."""
+        try:
+            self.settled({host: self.begin(host, "clock")}, LOOK_S, alone=True)
+        except DevicesLost:
+            return True
+        except TimeoutError:
+            return False
         return False
 
     def ask(self, host: str, what: str, *values: Any, timeout_s: float | None = None) -> Any:

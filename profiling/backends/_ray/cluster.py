@@ -284,8 +284,8 @@ class Cluster:
     ) -> dict[str, Any]:
         """The answers by host; the first error, or the end of a host, is raised at once.
 
-        That of any host that is used, for those that are asked may wait for it, but where they are
-        asked `alone`. TimeoutError where hosts that are alive take longer than `timeout_s`.
+        That of any host that is used, for those that are asked may wait for it, or was lost
+        before, but where they are asked `alone`. TimeoutError where hosts that are alive take longer than `timeout_s`.
         """
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         waiting, found = dict(asked), dict[str, Any]()
@@ -295,8 +295,10 @@ class Cluster:
             for host in [h for h, ref in waiting.items() if ref in ready]:
                 found[host] = self._answer(host, waiting.pop(host))
             if waiting:
-                used = () if alone else (h for h in self.devices if h not in self.lost)
-                self._require_alive(dict.fromkeys((*waiting, *used)))
+                if self.lost and not alone:
+                    # Another thread has missed it; whoever is asked may wait for it.
+                    raise self._lost(min(self.lost))
+                self._require_alive(dict.fromkeys((*waiting, *(() if alone else self.devices))))
                 if until_s is not None and time.monotonic() > until_s:
                     raise TimeoutError(f"Hosts {', '.join(waiting)} gave no answer in time.")
         return {host: found[host] for host in asked}

@@ -274,7 +274,7 @@ class RayProgram(Program):
             host: self.cluster.begin(host, "values", self.number, names)
             for host, names in wanted.items()
         }
-        return _joined(self.cluster.settled(asked, READY_S).values())
+        return _joined(self.cluster.settled(asked, READY_S, alone=True).values())
 
     def take_state(self, state: Mapping[str, Any]) -> None:
         sent = ray.put(dict(state))

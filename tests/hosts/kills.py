@@ -37,7 +37,7 @@ RUN_S = 1.0
 LIMIT_S = 90.0
 DIMS = [word for name, size in SIZES.items() for word in ("--dim", f"{name}={size}")]
 WORK = {
-    "run": ["run", "onnx-squeezenet", "--analytic"],
+    "run": ["run", "onnx-squeezenet"],
     # What adjusting takes and makes ready is no matter of who is killed.
     "train": ["train", "nmt:training", *DIMS, "--analytic", "--no-adjust"],
 }

@@ -13,8 +13,8 @@ from tests.hosts import kills, trainings
 from tests.hosts.two_nodes import nodes
 from tests.profiling.live import diamond, problem_of
 
-# With a pipeline, and channels that are made in a run and a training, these are ten; a head is killed
-# under a run and a training at once.
+# With a pipeline, and channels that are made in a run and a training, these are ten; a head is
+# killed under a run and a training at once.
 RUNS, TRAININGS, HEADS = 4, 3, 5
 # From a kill to the sentence, and to the first step without the host: no hang.
 SILENCE_S, GOES_ON_S = 10.0, 30.0

@@ -60,7 +60,7 @@ class Cluster:
         before: "Cluster | None" = None,
         ended: Callable[[], object] | None = None,
     ) -> None:
-        self.address, self.lost = address, set[str]()
+        self.address, self.lost, self._looked_s = address, set[str](), 0.0
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
         # For how large messages pairs of hosts have been connected, and which have channels.
@@ -285,10 +285,15 @@ class Cluster:
         """The answers by host; the first error, or the end of a host, is raised at once.
 
         That of any host that is used, for those that are asked may wait for it, or was lost
-        before, but where they are asked `alone`. TimeoutError where hosts that are alive take longer than `timeout_s`.
+        before, but where they are asked `alone`. TimeoutError where hosts that are alive take
+        longer than `timeout_s`.
         """
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         waiting, found = dict(asked), dict[str, Any]()
+        if not alone and time.monotonic() > self._looked_s + LOOK_S:
+            # Where a node has ended its actor may go on answering for ten seconds and more.
+            self._looked_s = time.monotonic()
+            self._require_alive(self.devices)
         while waiting:
             refs = list(waiting.values())
             ready, _ = ray.wait(refs, num_returns=len(refs), timeout=LOOK_S)

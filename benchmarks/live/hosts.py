@@ -43,6 +43,7 @@ from profiling import backends
 from profiling.execution.execute import execute
 from profiling.execution.stream_outputs import same_bits
 from tests.hosts.two_nodes import nodes
+from tests.profiling.live import problem_of
 
 Row = dict[str, Any]
 SIZES = (2**12, 2**16, 2**18, 2**20, 2**22, 2**23)
@@ -270,7 +271,7 @@ def _chains(problem: Problem) -> list[Chain]:
 def bits(name: str, over: Machine, here: Machine) -> Row:
     """Outputs of random placements over both nodes against those of two local lanes."""
     model = pl.load(name)
-    problem, local = pl.make_problem(model, over), pl.make_problem(model, here)
+    problem, local = problem_of(model, over), problem_of(model, here)
     apart, lanes = backends.compiled(model, over), backends.compiled(model, here)
     feeds, same = lanes.feeds(0, {}), 0
     for seed in SEEDS:

@@ -10,11 +10,16 @@ from placement.placers.single import Single, _value_s
 from tests.instances import hosts_problem, random_problem
 
 
+@pytest.mark.parametrize("with_cards", [False, True])
 @pytest.mark.parametrize("objective", list(Objective))
-def test_alone_on_a_device_is_worth_what_it_is_on_any_that_is_alike(objective):
+def test_alone_on_a_device_is_worth_what_it_is_on_any_that_is_alike(objective, with_cards):
     for seed in range(12):
         problem = hosts_problem(
-            seed, num_odd=seed % 3, with_groups=seed % 2 == 0, contention=0.3 * (seed % 4 == 1)
+            seed,
+            num_odd=seed % 3,
+            with_groups=seed % 2 == 0,
+            contention=0.3 * (seed % 4 == 1),
+            with_cards=with_cards,
         )
         pin = problem.graph.ops[seed].name, problem.machine.devices[seed % 9].name
         problem = replace(problem, pins=(pin,) if seed % 2 else ())

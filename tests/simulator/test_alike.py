@@ -34,18 +34,6 @@ def with_pin(problem, seed):
     return replace(problem, pins=((op, problem.machine.devices[seed % problem.num_devices].name),))
 
 
-def with_cards(problem, per_host):
-    """The same with one network card for all that leaves a host for others."""
-    host_of = {d.name: i // per_host for i, d in enumerate(problem.machine.devices)}
-    links = tuple(
-        replace(link, card=f"host {host_of[link.src]}")
-        if host_of[link.src] != host_of[link.dst]
-        else link
-        for link in problem.machine.links
-    )
-    return replace(problem, machine=replace(problem.machine, links=links))
-
-
 def look(problem, d, class_of):
     """What a device shares with those of its class, links counted by their ends' classes."""
     costs, others = problem.costs, [e for e in range(problem.num_devices) if e != d]

@@ -136,7 +136,7 @@ def _together_s(cluster: Cluster, ways: Sequence[Way]) -> float:
     cluster.connect({(b, a): 0 for a, b in ways})
     asked = [(a, _begun(cluster, a, b, SIZES[-1])) for a, b in ways]
     told = [cluster.settled({host: ref}, LIMIT_S)[host] for host, ref in asked]
-    return max(median(each[WARMUP:]) for each in told)
+    return max(float(median(each[WARMUP:])) for each in told)
 
 
 def _begun(cluster: Cluster, source: str, target: str, num_bytes: int) -> Any:

@@ -158,3 +158,12 @@ def test_a_unit_with_nets_to_everywhere_leaves_the_row_narrow():
         load, _, label, labels = worth_by_load(row, price, cap_s, 5000, False)
         for i in range(len(load)):
             assert load_of(units, units_of(row, label[i], labels)) == pytest.approx(load[i])
+
+
+def test_thresholds_that_take_many_rounds_are_tried_again(monkeypatch):
+    """However few rounds a threshold gets at first, the bound comes as near as the prices allow."""
+    monkeypatch.setattr(prices, "ROUNDS", 4)
+    units = class_units(read("throughput/layer_gnmt_inference"))
+    known_s = 31.6873
+    bound_s = price_bound_s(units, throughput_bound_s(units), known_s, more=lambda _: True)
+    assert known_s * 0.9999 <= bound_s <= known_s

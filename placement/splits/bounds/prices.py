@@ -83,6 +83,9 @@ def price_bound_s(
     high_s = unproven_s = known_s
     for _ in range(THRESHOLDS if search.kinds else 0):
         if high_s - search.bound_s <= NEAR * high_s:
+            # All below a threshold that took too many rounds is proven: it is tried again.
+            high_s = unproven_s
+        if high_s - search.bound_s <= NEAR * high_s:
             break
         search.open_s = high_s - search.bound_s
         cap_s = search.bound_s + STRIDE * search.open_s

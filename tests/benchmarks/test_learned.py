@@ -69,9 +69,9 @@ def tiny(monkeypatch):
 
 
 def counted(answered):
-    def count(case, problem, run):
+    def count(case, problem, run, search_on):
         count.asked.append((run.placer, run.beside, run.seed))
-        found = answered(case, problem, replace(run, limit_s=min(run.limit_s, 0.05)))
+        found = answered(case, problem, replace(run, limit_s=min(run.limit_s, 0.05)), search_on)
         return replace(found, limit_s=run.limit_s)
 
     count.asked = []
@@ -81,6 +81,7 @@ def counted(answered):
 def options(**more):
     # A control can stand in for a learner: it is asked for the same things.
     given = {"cases": [], "placers": ["mutation"], "seeds": [0, 1], "set": [], "time_limit": 0.0}
+    given |= {"search_on": "local"}
     return argparse.Namespace(**given | more)
 
 

@@ -17,6 +17,7 @@ from placement.pbqp.problem import solve_packed
 from placement.schedule.segments import make_schedule
 
 NOTHING = {"time_limit": 0.1, "only": "", "placers": "", "draw": 0, "seed": 0}
+NOTHING |= {"search_on": "local"}
 
 
 def row(case, placer, value, bound=0.0, seconds=1.0, error=""):

@@ -4,7 +4,7 @@ What is read is checked against the type that is expected, all the way down, and
 """
 
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 
 def encoded(value: object) -> bytes:
@@ -22,6 +22,18 @@ def decoded(content: bytes, kind: Any) -> Any:
         return msgspec.msgpack.decode(content, type=kind, dec_hook=_array)
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, SyntaxError) as error:
         raise ValueError(str(error)) from None
+
+
+def read_whole(stream: IO[bytes], num_bytes: int) -> bytes:
+    """So many bytes, fewer only at the end of a stream."""
+    pieces, missing = list[bytes](), num_bytes
+    while missing:
+        piece = stream.read(min(missing, 2**20))
+        if not piece:
+            break
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)
 
 
 def _plain(value: object) -> object:

@@ -26,6 +26,7 @@ from placement.core.events import Emit, never, silent
 from placement.core.machine import Machine
 from placement.core.model import Dims, Model, RemoteExecutable
 from placement.files.output import drafts
+from placement.parallel.encoding import read_whole
 from placement.remote import spare
 from placement.remote.wire import (
     CANCELLED,
@@ -229,7 +230,7 @@ def _frames(
                 told = True
             if not waiting.select(POLL_S):
                 continue
-            head = _read(stream, HEAD.size)
+            head = read_whole(stream, HEAD.size)
             if len(head) < HEAD.size:
                 return
             what, num_bytes = HEAD.unpack(head)
@@ -237,17 +238,4 @@ def _frames(
                 raise RuntimeError(
                     f"A confined process gave an answer that is none ({num_bytes} bytes)."
                 )
-            yield what, _read(stream, num_bytes)
-
-
-def _read(stream: IO[bytes], num_bytes: int) -> bytes:
-    """So many bytes, fewer only at the end of an unbuffered stream."""
-    pieces: list[bytes] = []
-    missing = num_bytes
-    while missing:
-        piece = stream.read(min(missing, 2**20))
-        if not piece:
-            break
-        pieces.append(piece)
-        missing -= len(piece)
-    return b"".join(pieces)
+            yield what, read_whole(stream, num_bytes)

@@ -6,6 +6,8 @@ from typing import IO
 
 import msgspec
 
+from placement.parallel.encoding import read_whole
+
 HEAD = struct.Struct("<Q")
 
 
@@ -88,21 +90,9 @@ def write(stream: IO[bytes], frame: Frame) -> None:
 
 def read(stream: IO[bytes]) -> Frame | None:
     """The next frame, None at the end."""
-    head = _read(stream, HEAD.size)
+    head = read_whole(stream, HEAD.size)
     if len(head) < HEAD.size:
         return None
-    content = _read(stream, HEAD.unpack(head)[0])
+    content = read_whole(stream, HEAD.unpack(head)[0])
     found: Frame = msgspec.msgpack.decode(content, type=_KINDS)
     return found
-
-
-def _read(stream: IO[bytes], num_bytes: int) -> bytes:
-    """So many bytes, fewer only at the end."""
-    pieces, missing = list[bytes](), num_bytes
-    while missing:
-        piece = stream.read(min(missing, 2**20))
-        if not piece:
-            break
-        pieces.append(piece)
-        missing -= len(piece)
-    return b"".join(pieces)

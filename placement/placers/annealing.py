@@ -25,7 +25,8 @@ class Annealing(Placer):
     all_cores: ClassVar[bool] = True
     pseudo_code = (
         "start from the placements of quick methods, one search from each",
-        "every move: an op or a block, half of them on the critical path, and a device for it",
+        "every move: an op or a block, half of them on the critical path, and a device for it;"
+        " without room there, something of that device goes back in exchange",
         "    it takes no longer, or longer by d and chance allows exp(-d / temperature): accept",
         "    else take it back; cool down a little",
         "16 turns: if another order of the ops takes less with the same devices, take it",

@@ -7,6 +7,7 @@ search side by side.
 
 import importlib.util
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +27,9 @@ from placement.search.feasible import final_s
 from placement.search.improvement import improve
 from placement.search.progress import gap_in_words, in_words
 
-# The share of the time limit for cheap placers, of which these many are tried in any case.
-FIRST_SHARE, AT_LEAST = 0.4, 2
+# The share of the time limit for cheap placers, of which these many are tried in any case, and for
+# each of those that can end early: what they find in more time a search finds sooner.
+FIRST_SHARE, AT_LEAST, EACH_SHARE = 0.4, 2, 0.05
 # Time kept for turning the search's ends into schedules, by how long one took before.
 LAST_TIMES = 2.5
 # The best few ends of a search are turned into merged schedules; with more kernels the best alone.
@@ -101,7 +103,9 @@ class Auto(Placer):
         watch = _Watch(report, lower_bound(problem))
         found, refusal = self._first(problem, watch, lambda: time.perf_counter() - begun_s, limit_s)
         spent_s = time.perf_counter() - begun_s
-        left_s = limit_s - spent_s - LAST_TIMES * max((f.compare_s for f in found), default=0.0)
+        # Some time is lost now and then to what else the computer does; it says nothing of others.
+        compare_s = statistics.median(f.compare_s for f in found) if found else 0.0
+        left_s = limit_s - spent_s - LAST_TIMES * compare_s
         improved: list[_Found] = []
         if (watch.can_improve or not found) and left_s > 0:
             search = self._split if problem.execution is Execution.CALL else self._search
@@ -135,18 +139,16 @@ class Auto(Placer):
             late = len(found) >= AT_LEAST and before_s + slowest_s > FIRST_SHARE * limit_s
             if found and (late or not watch.going_on):
                 break
-            kind = placer_class(name)
-            known = problem.objective in kind.objectives
+            turn = _Turn(watch, clock, before_s + EACH_SHARE * limit_s)
             try:
-                # Any placement may be a start, but a bound is of the problem it was proven for.
-                asked = problem if known else replace(problem, objective=kind.objectives[0])
-                placement = kind(seed=self.seed).place(asked, watch.bound if known else quiet)
+                placement = _start(placer_class(name)(seed=self.seed), problem, turn)
             except ValueError as error:
                 refusal = refusal or error
                 continue
             found.append(_compared(name, problem, placement))
             watch.hear(found[-1].value_s, name)
-            slowest_s = max(slowest_s, clock() - before_s)
+            # One that was told to end says nothing of how long the next may take.
+            slowest_s = max(slowest_s, 0.0 if turn.is_over else clock() - before_s)
         if not found and problem.execution is not Execution.CALL:
             raise refusal or ValueError("No cheap placer works for this problem; choose another.")
         return found, refusal
@@ -271,6 +273,15 @@ def _starts_pipelines(problem: Problem, kind: type[Placer]) -> bool:
     return problem.execution is not Execution.CALL and Objective.LATENCY in kind.objectives
 
 
+def _start(placer: Placer, problem: Problem, turn: "_Turn") -> Placement:
+    """What a cheap placer finds; any placement may be a start, also one for another objective."""
+    if problem.objective in placer.objectives:
+        return placer.place(problem, turn.hear)
+    # A bound is of the problem that it was proven for.
+    other = replace(problem, objective=placer.objectives[0])
+    return placer.place(other, lambda progress: turn.hear(Progress()))
+
+
 class _Watch:
     """Keeps the best value and bound heard so far, and tells them on with an account."""
 
@@ -289,11 +300,6 @@ class _Watch:
         if value_s < self.best_s * (1 - 1e-12):
             self.best_s, self._leader = value_s, name
         return self._tell(f"{self._leader} {in_words(self.best_s)}")
-
-    def bound(self, progress: Progress) -> bool:
-        """Progress of a method whose values are heard of at its end; only its bound counts."""
-        self.bound_s = max(self.bound_s, progress.bound_s)
-        return self.going_on
 
     def pass_on(self, progress: Progress) -> bool:
         """Progress of a search, which may have bounds of its own."""
@@ -320,6 +326,20 @@ class _Watch:
         going_on = self._report(Progress(best_s=self.best_s, bound_s=self.bound_s, note=note))
         self.going_on = self.going_on and going_on
         return self.can_improve
+
+
+class _Turn:
+    """A cheap placer's turn: it is asked to end once the clock says `ends_s` or nobody waits."""
+
+    def __init__(self, watch: _Watch, clock: Callable[[], float], ends_s: float) -> None:
+        self._watch, self._clock, self._ends_s = watch, clock, ends_s
+        self.is_over = False
+
+    def hear(self, progress: Progress) -> bool:
+        """Progress of a method whose values are heard of at its end; only its bound counts."""
+        self._watch.bound_s = max(self._watch.bound_s, progress.bound_s)
+        self.is_over = self._clock() >= self._ends_s
+        return self._watch.going_on and not self.is_over
 
 
 PLACER = Auto

@@ -52,14 +52,14 @@ class IdealsDp(Placer):
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         if problem.execution is Execution.SEGMENT:
-            return place_stages(problem, report, partial(self._stages, problem))
+            return place_stages(problem, report, partial(self._stages, problem, report))
         return self._pipeline(problem, report)[1]
 
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.ideals import of_split, of_workload
 
         if problem.execution is Execution.SEGMENT:
-            search = partial(self._stages, problem)
+            search = partial(self._stages, problem, quiet)
             return of_split(problem, *found_stages(problem, search), most)
         return of_workload(problem, *self._pipeline(problem, quiet), most)
 
@@ -73,7 +73,9 @@ class IdealsDp(Placer):
             note="the best contiguous split",
         )
 
-    def _stages(self, problem: Problem, evaluate: Evaluate, memory_share: float) -> Split | None:
+    def _stages(
+        self, problem: Problem, report: Report, evaluate: Evaluate, memory_share: float
+    ) -> Split | None:
         return best_split(
             problem,
             evaluate,
@@ -81,6 +83,7 @@ class IdealsDp(Placer):
             num_orders=self.orders,
             seed=self.seed,
             memory_share=memory_share,
+            more=lambda best_s: report(Progress(best_s)),
         )
 
 

@@ -45,7 +45,7 @@ class LinearDp(Placer):
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         if problem.execution is Execution.SEGMENT:
-            return place_stages(problem, report, partial(self._stages, problem))
+            return place_stages(problem, report, partial(self._stages, problem, report))
         if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, report)
         return self._pipeline(problem, report)[1]
@@ -54,7 +54,7 @@ class LinearDp(Placer):
         from placement.placers._steps.ideals import ORDERS, of_calls, of_split, of_workload
 
         if problem.execution is Execution.SEGMENT:
-            search = partial(self._stages, problem)
+            search = partial(self._stages, problem, quiet)
             return of_split(problem, *found_stages(problem, search), most, ORDERS)
         if problem.objective is Objective.LATENCY:
             return of_calls(problem, self._place_calls(problem, quiet), most)
@@ -71,13 +71,16 @@ class LinearDp(Placer):
 
         return contiguous(problem, report, search, what)
 
-    def _stages(self, problem: Problem, evaluate: Evaluate, memory_share: float) -> Split | None:
+    def _stages(
+        self, problem: Problem, report: Report, evaluate: Evaluate, memory_share: float
+    ) -> Split | None:
         return best_of_orders(
             problem,
             evaluate,
             num_orders=self.orders,
             seed=self.seed,
             memory_share=memory_share,
+            more=lambda best_s: report(Progress(best_s)),
         )
 
     def _place_calls(self, problem: Problem, report: Report) -> Placement:

@@ -27,7 +27,8 @@ class LocalSearch(Placer):
     all_cores: ClassVar[bool] = True
     pseudo_code = (
         "start from the placements of quick methods, one search from each",
-        "every move: an op or a block, half of them on the critical path, and a device for it",
+        "every move: an op or a block, half of them on the critical path, and a device for it;"
+        " without room there, something of that device goes back in exchange",
         "    it takes no longer: accept",
         "    else take it back",
         "16 turns: where none has helped, change some blocks of the best anyhow, and go on",

@@ -161,19 +161,22 @@ class Chain:
         self._devices = devices.copy()
         own.value_s(self._devices)
         value_s = own.energy_s()
-        if value_s < self.best_s and (not self._watch_memory or own.fits()):
+        fits = self._fits = not self._watch_memory or own.fits()
+        if value_s < self.best_s and fits:
             self.best_s, self.best_order = value_s, own.state.order
             self.best = self._devices.copy()
-        held = np.bincount(self._devices, self._unit_bytes, minlength=self.problem.num_devices)
+        used = np.bincount(self._devices, self._unit_bytes, minlength=self.problem.num_devices)
+        if self._watch_memory and fits:
+            used = own.peak_bytes()
         self._values = np.array([value_s, self.best_s])
         self._state = (
             self._devices,
             self.best,
             self._values,
-            np.array([AGAIN, 0, 0], dtype=np.int64),
+            np.array([AGAIN, 0, 0, int(fits)], dtype=np.int64),
             np.zeros(len(order), dtype=np.int64),
             self._generator,
-            own.flat.limit_bytes - held,
+            own.flat.limit_bytes - used,
             self._unit_bytes,
             self.problem.costs.workspace_bytes,
         )
@@ -244,8 +247,7 @@ class Chain:
     def turn(self) -> None:
         """Take another order of execution where it suits the base better; kick where stuck."""
         is_stuck = self.kick > 0 and self.best_s >= self._best_at_turn_s * (1 - 1e-9)
-        if is_stuck:
-            self._kicked()
+        kicked = is_stuck and self._kicked()
         self._best_at_turn_s = self.best_s
         of_kernel = self._devices[self.problem.unit_of_kernel]
         ranks = upward_ranks(self.problem, of_kernel)
@@ -259,7 +261,7 @@ class Chain:
             if found.energy_s() < self._values[0] * (1 - 1e-12):
                 self._begin(self._devices, order)
         if self.trace.moves.size:
-            self._note_turn(is_stuck)
+            self._note_turn(kicked)
 
     def go(self, leg: Leg, left_s: float, stop: Callable[[], bool] = never) -> None:
         """Make the moves of a leg, which ends when so many seconds are over, or when told."""
@@ -348,16 +350,30 @@ class Chain:
             )
         )
 
-    def _kicked(self) -> None:
-        """Go on from the best with a few random units or blocks on random devices."""
+    def _kicked(self) -> bool:
+        """Go on from the best with a few random units or blocks on random devices, if all fits.
+
+        What finds no room there stays: nothing would make room for it later.
+        """
         devices = self.best.copy()
+        held = np.bincount(devices, self._unit_bytes, minlength=self.problem.num_devices)
+        room = self._own.flat.limit_bytes - held
         for _ in range(self.kick):
             units = np.array([self._random.integers(self.problem.num_units)])
             if self.blocks.num:
                 units = self.blocks.members(int(self._random.integers(self.blocks.num)))
             dest = int(self._random.integers(self.problem.num_devices))
-            devices[units[self.problem.allowed[units, dest]]] = dest
+            going = units[self.problem.allowed[units, dest] & (devices[units] != dest)]
+            needed = np.cumsum(self._unit_bytes[going])
+            going = going[needed <= room[dest]]
+            np.add.at(room, devices[going], self._unit_bytes[going])
+            room[dest] -= self._unit_bytes[going].sum()
+            devices[going] = dest
         self._begin(devices, self.best_order)
+        if not self._fits:
+            self._begin(self.best, self.best_order)
+            return False
+        return True
 
     @property
     def placement(self) -> Placement:

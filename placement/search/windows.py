@@ -165,7 +165,7 @@ def along(
             devices,
             devices,
             np.array([base_s, 0.0]),
-            np.array([AGAIN, 0, 0], dtype=np.int64),
+            np.array([AGAIN, 0, 0, 1], dtype=np.int64),
             critical,
             generator,
             room_bytes,

@@ -50,9 +50,10 @@ class RunState(NamedTuple):
 class Trace(NamedTuple):
     """Room for the first N moves of a search that change a placement, and how many it wrote, (1,).
 
-    A row of `moves` (N, 4): the unit, its block or -1, the device that it should go to, and what
-    came of it. A row of `figures` (N, 4): the temperature, what the move was allowed to take, what
-    the base takes after it, and the best so far, in seconds. Without rows nothing is written.
+    A row of `moves` (N, 6): the unit, its block or -1, the device that it should go to, the unit
+    that goes back from there to make room and its block, -1 for none, and what came of it. A row of
+    `figures` (N, 4): the temperature, what the move was allowed to take, what the base takes after
+    it, and the best so far, in seconds. Without rows nothing is written.
     """
 
     num: Ints
@@ -67,7 +68,7 @@ NO_ROOM, REFUSED, ACCEPTED, BEST = range(4)
 def trace_of(num_moves: int) -> Trace:
     """Room for this many moves."""
     num = np.zeros(1, dtype=np.int64)
-    return Trace(num, np.zeros((num_moves, 4), dtype=np.int64), np.zeros((num_moves, 4)))
+    return Trace(num, np.zeros((num_moves, 6), dtype=np.int64), np.zeros((num_moves, 4)))
 
 
 def run_state(flat: Flat, order: Ints, *, detail: bool = False, trials: bool = True) -> RunState:

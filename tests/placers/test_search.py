@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from placement import place
 from placement.placers.base import quiet
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks, levels, scopes, unit_edges
+from placement.search.feasible import missing_bytes
 from placement.search.improvement import BEHIND, gather, improve
 from placement.simulator.evaluator import Evaluator
 from placement.simulator.run_state import ACCEPTED, BEST, REFUSED
@@ -62,11 +64,12 @@ def test_a_trace_is_what_happened_and_changes_nothing(objective, settings):
 
         devices, order, turns = traced.start.devices.copy(), traced.start.order, [*traced.turns]
         now_s, came = traced.start_s, set()
-        for i, (unit, block, d, outcome) in enumerate(traced.trace.moves.tolist()):
+        for i, (unit, block, d, back, _, outcome) in enumerate(traced.trace.moves.tolist()):
             while turns and turns[0].num_traced <= i:
                 devices, order = turns[0].devices.copy(), turns[0].order
                 now_s = turns.pop(0).value_s
             heat_s, limit_s, after_s, best_s = traced.trace.figures[i]
+            assert back == -1
             units = np.array([unit]) if block < 0 else traced.blocks.members(block)
             tried = devices.copy()
             tried[units[problem.allowed[units, d]]] = d
@@ -177,3 +180,47 @@ def test_edges_between_units_carry_all_their_bytes():
     assert dict(
         zip(zip(source.tolist(), target.tolist(), strict=True), num_bytes, strict=True)
     ) == (wanted)
+
+
+def crowded(seed):
+    """Ops of unequal weights and times on a small accelerator that holds two thirds of them, beside
+    their values."""
+    problem = random_problem(seed, num_ops=40, num_devices=2, link_contention=False)
+    total = sum(op.param_bytes for op in problem.kernels.ops)
+    host, small = problem.machine.devices
+    machine = replace(
+        problem.machine, devices=(host, replace(small, memory_bytes=120 + 2 * total // 3))
+    )
+    times_s = problem.costs.compute_s * np.array([40.0, 1.0])
+    return replace(problem, machine=machine, costs=replace(problem.costs, compute_s=times_s))
+
+
+@pytest.mark.parametrize("settings", [{"kick": 2}, {"hot": 0.1, "cold": 1e-4}])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_full_device_exchanges_and_never_keeps_what_does_not_fit(seed, settings):
+    """From a full device single moves lead nowhere; what is kept fits with all of its values."""
+    problem = crowded(seed)
+    full = place(problem, "greedy_fill").placement
+    start = start_of(problem, full)
+    chain = Chain(problem, start, blocks(problem), seed=seed, traced=4000, **settings)
+    chain.advance(4000, 0.0, 1.0)
+    assert chain.best_s < 0.9 * chain.start_s
+    assert (missing_bytes(problem, chain.placement) == 0).all()
+    moves = chain.trace.moves[: chain.trace.num[0]]
+    exchanged = moves[(moves[:, 3] >= 0) & (moves[:, 5] >= ACCEPTED)]
+    assert len(exchanged) > 0
+    if "kick" in settings:
+        # Without temperature the base is the best, so all that is accepted fits.
+        devices = start.devices.copy()
+        for unit, block, dest, back_unit, back_block, came in moves.tolist():
+            if came < ACCEPTED:
+                continue
+            group = [unit] if block < 0 else chain.blocks.members(block).tolist()
+            going = [u for u in group if devices[u] != dest and problem.allowed[u, dest]]
+            home, back = devices[going[0]], []
+            if back_unit >= 0:
+                back = [back_unit] if back_block < 0 else chain.blocks.members(back_block).tolist()
+                back = [u for u in back if devices[u] == dest and problem.allowed[u, home]]
+            devices[going], devices[back] = dest, home
+            kept = problem.placement_of(devices, start.order.tolist())
+            assert (missing_bytes(problem, kept) == 0).all()

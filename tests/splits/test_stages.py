@@ -442,3 +442,27 @@ def test_weights_that_stream_are_another_way_to_use_a_device():
         assert violations(streamed, make_schedule(streamed, placement)) == ()
         assert final_s(streamed, placement) == pytest.approx(best_s)
         assert any(streamed.machine.device(d).engine for d in placement.device_of.values())
+
+
+def test_orders_end_when_told_with_the_best_so_far():
+    problem = random_problem(3, num_ops=30, num_devices=3)
+
+    def told(most):
+        heard = []
+
+        def more(best_s):
+            heard.append(best_s)
+            return len(heard) < most
+
+        evaluate = partial(valued, problem)
+        found = best_of_orders(problem, evaluate, num_orders=6, more=more)
+        assert found.value_s <= min(heard)
+        return heard, found
+
+    everything, best = told(100)
+    assert len(everything) >= 6
+    for number in (1, 3):
+        heard, found = told(number)
+        assert heard == everything[:number]
+        assert found.value_s == heard[-1] >= best.value_s
+        assert found.bound_s == 0.0

@@ -38,8 +38,10 @@ class _Move(NamedTuple):
     """A move of the trace: what it was to move, from where, and what came of it."""
 
     units: tuple[int, ...]
+    back: tuple[int, ...]
     ops: tuple[str, ...]
     what: str
+    what_back: str
     came_from: str
     dest: str
     came: int
@@ -133,7 +135,8 @@ class _Shown:
         if move.is_accepted:
             self._go_to(move)
         is_open = move.came != NO_ROOM
-        text = f"Does the step get shorter if {move.what} goes to {move.dest}?"
+        goes = f"{move.what} goes to {move.dest}{self._making_room(move)}"
+        text = f"Does the step get shorter if {goes}?"
         shorter = move.is_accepted and move.after_s < move.before_s
         return self.step(
             TRY if not is_open else ACCEPT if move.is_accepted else REFUSE,
@@ -145,17 +148,24 @@ class _Shown:
         )
 
     def _move(self, row: int) -> _Move:
-        unit, block, d, came = self.chain.trace.moves[row].tolist()
+        unit, block, d, back_unit, back_block, came = self.chain.trace.moves[row].tolist()
         temperature_s, limit_s, after_s, best_s = self.chain.trace.figures[row].tolist()
-        together = [unit] if block < 0 else self.chain.blocks.members(block).tolist()
-        units = tuple(u for u in together if self.devices[u] != d and self.problem.allowed[u, d])
-        ops = ops_of_units(self.problem, units)
+        free = self.problem.allowed
+        units = tuple(u for u in self._group(unit, block) if self.devices[u] != d and free[u, d])
+        ops, what = self._called(units)
         sources = dict.fromkeys(self.names[self.devices[u]] for u in units)
-        what = ops_called(self.problem, ops) if ops else unit_called(self.problem, units[0])
+        back: tuple[int, ...] = ()
+        if back_unit >= 0:
+            home = int(self.devices[units[0]])
+            group = self._group(back_unit, back_block)
+            back = tuple(u for u in group if self.devices[u] == d and free[u, home])
+        ops_back, what_back = self._called(back)
         return _Move(
             units,
-            ops,
-            f"the block {what}" if len(ops) > 1 else what,
+            back,
+            ops + ops_back,
+            what,
+            what_back,
             ", ".join(sources),
             self.names[d],
             came,
@@ -166,19 +176,35 @@ class _Shown:
             best_s,
         )
 
+    def _group(self, unit: int, block: int) -> list[int]:
+        """The units of a block, or the unit alone where there is none."""
+        found: list[int] = [unit] if block < 0 else self.chain.blocks.members(block).tolist()
+        return found
+
+    def _called(self, units: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+        """The source ops of units, and what they are called together; nothing of no units."""
+        ops = ops_of_units(self.problem, units)
+        if not units:
+            return ops, ""
+        what = ops_called(self.problem, ops) if ops else unit_called(self.problem, units[0])
+        return ops, f"the block {what}" if len(ops) > 1 else what
+
     def _go_to(self, move: _Move) -> None:
+        home = int(self.devices[move.units[0]])
         self.devices[list(move.units)] = self.names.index(move.dest)
+        self.devices[list(move.back)] = home
         self.value_s, self.best_s = move.after_s, move.best_s
         self._spans = None
 
     def _why(self, move: _Move) -> str:
-        goes = f"{move.what} goes to {move.dest}"
+        goes = f"{move.what} goes to {move.dest}{self._making_room(move)}"
         if move.came == NO_ROOM:
             return f"{move.dest} has no room for {move.what}, so nothing moves."
         if not move.is_accepted:
             limit = self.time(move.limit_s)
             allowed = f"the {limit} that chance allows" if self.is_hot else limit
-            return f"With {move.what} on {move.dest} it would take more than {allowed}."
+            swapped = f" and {move.what_back} on {self._home(move)}" if move.back else ""
+            return f"With {move.what} on {move.dest}{swapped} it would take more than {allowed}."
         takes = f"{self.time(move.after_s)} instead of {self.time(move.before_s)}"
         if move.came == BEST:
             return f"{goes}: {takes}, the best so far."
@@ -187,6 +213,13 @@ class _Shown:
         if move.after_s == move.before_s:
             return f"{goes}, which takes as long as before and opens other ways."
         return f"{goes}, though it takes {takes}: while it is hot a way up is accepted at times."
+
+    def _home(self, move: _Move) -> str:
+        """Where the first of what moves came from, and what goes back goes to."""
+        return move.came_from.split(", ")[0]
+
+    def _making_room(self, move: _Move) -> str:
+        return f", and {move.what_back} to {self._home(move)} to make room" if move.back else ""
 
     def _last_moves(self) -> Table:
         """The move beside those before it, the last one first."""

@@ -27,6 +27,9 @@ from placement.simulator.run_state import (
 # The critical path is traced anew after this many accepted moves.
 TRACE_EVERY = 16
 POWER = 16.0
+# The share of moves that move a block, and of exchanges that move one back; how many units are
+# looked at for an exchange.
+BLOCKS, EXCHANGED_BLOCKS, EXCHANGES = 0.35, 0.5, 6
 
 
 @jit
@@ -96,6 +99,34 @@ def neighbour_device(flat: Flat, state: RunState, unit: int, generator: Ints) ->
 
 
 @inner
+def find_sources(
+    flat: Flat, devices: Ints, units: Ints, dest: int, only_from: int, sources: Ints
+) -> int:
+    """Which of the units may go to `dest`, of those on `only_from` unless it is -1; how many.
+
+    `sources` takes the device that each would come from, -1 for those that stay.
+    """
+    num = 0
+    for i in range(units.size):
+        u = units[i]
+        moves = devices[u] != dest and flat.allowed[u, dest]
+        moves = moves and (only_from < 0 or devices[u] == only_from)
+        sources[i] = devices[u] if moves else -1
+        num += moves
+    return num
+
+
+@inner
+def bytes_moved(units: Ints, sources: Ints, unit_bytes: Floats) -> float:
+    """Weights and state of those that move."""
+    total = 0.0
+    for i in range(units.size):
+        if sources[i] >= 0:
+            total += unit_bytes[units[i]]
+    return total
+
+
+@inner
 def apply(
     flat: Flat,
     state: RunState,
@@ -106,21 +137,8 @@ def apply(
     unit_bytes: Floats,
     sources: Ints,
     touched: Ints,
-) -> int:
-    """Move those of the units that may go to `dest`; how many moved, or -1 if memory forbids it.
-
-    `sources` takes the device each came from, -1 for those that stayed.
-    """
-    needed, num = 0.0, 0
-    for i in range(units.size):
-        u = units[i]
-        moves = devices[u] != dest and flat.allowed[u, dest]
-        sources[i] = devices[u] if moves else -1
-        if moves:
-            needed += unit_bytes[u]
-            num += 1
-    if needed > room_bytes[dest]:
-        return -1
+) -> None:
+    """Move those of the units that have a source to `dest`."""
     for i in range(units.size):
         if sources[i] >= 0:
             u = units[i]
@@ -128,7 +146,6 @@ def apply(
             devices[u] = dest
             room_bytes[sources[i]] += unit_bytes[u]
             room_bytes[dest] -= unit_bytes[u]
-    return num
 
 
 @inner
@@ -154,23 +171,92 @@ def undo(
 
 
 @inner
+def first_of(sources: Ints) -> int:
+    """The device that the first of those that move comes from."""
+    for i in range(sources.size):
+        if sources[i] >= 0:
+            return int(sources[i])
+    return -1
+
+
+@inner
+def group_of(unit: int, share: float, blocks: Parts, generator: Ints) -> int:
+    """A random block of the unit with a chance of `share`, else -1 for the unit alone."""
+    blocks_of_ptr, blocks_of = blocks[2], blocks[3]
+    num = blocks_of_ptr[unit + 1] - blocks_of_ptr[unit]
+    if num > 0 and uniform(generator) < share:
+        return int(blocks_of[blocks_of_ptr[unit] + below(num, generator)])
+    return -1
+
+
+@inner
+def members(unit: int, block: int, blocks: Parts, one: Ints) -> Ints:
+    """The units of a block, or the unit alone, in `one`, where there is none."""
+    if block < 0:
+        one[0] = unit
+        return one
+    return blocks[1][blocks[0][block] : blocks[0][block + 1]]
+
+
+@inner
+def fits(flat: Flat, state: RunState, workspace: Ints, room_bytes: Floats) -> bool:
+    """Whether weights, state and values fit; if so the room is what they leave at their peak."""
+    peaks = find_peaks(flat, state, workspace)
+    for d in range(peaks.size):
+        if peaks[d] > flat.limit_bytes[d]:
+            return False
+    for d in range(peaks.size):
+        room_bytes[d] = flat.limit_bytes[d] - peaks[d]
+    return True
+
+
+@inner
+def find_exchange(
+    flat: Flat,
+    devices: Ints,
+    inside: Ints,
+    blocks: Parts,
+    lacking: float,
+    most: float,
+    ends: tuple[int, int],
+    unit_bytes: Floats,
+    sources: Ints,
+    one: Ints,
+    generator: Ints,
+) -> tuple[int, int]:
+    """A unit, and its block or -1, that can go from ends[0] to ends[1] and frees `lacking` bytes or
+    more there, but needs no more than `most` here; (-1, -1) where a few random ones do not.
+
+    `sources` takes where its units come from.
+    """
+    for _ in range(EXCHANGES):
+        unit = inside[below(inside.size, generator)]
+        if devices[unit] != ends[0]:
+            continue
+        block = group_of(unit, EXCHANGED_BLOCKS, blocks, generator)
+        units = members(unit, block, blocks, one)
+        if find_sources(flat, devices, units, ends[1], ends[0], sources) == 0:
+            continue
+        if lacking <= bytes_moved(units, sources, unit_bytes) <= most:
+            return int(unit), block
+    return -1, -1
+
+
+@inner
 def write(
     trace: Trace,
-    unit: int,
-    block: int,
-    dest: int,
+    move: tuple[int, int, int, int, int],
     came: int,
     temperature_s: float,
     limit_s: float,
     values: Floats,
 ) -> None:
-    """Write down what came of a move, as long as there is room."""
+    """Write down what came of a move (`Trace`), as long as there is room."""
     row = trace.num[0]
     if row < trace.moves.shape[0]:
-        trace.moves[row, 0] = unit
-        trace.moves[row, 1] = block
-        trace.moves[row, 2] = dest
-        trace.moves[row, 3] = came
+        for i in range(5):
+            trace.moves[row, i] = move[i]
+        trace.moves[row, 5] = came
         trace.figures[row, 0] = temperature_s
         trace.figures[row, 1] = limit_s
         trace.figures[row, 2] = values[0]
@@ -195,14 +281,15 @@ def search(
 
     The temperature falls from heat[0] to heat[1] (in seconds); with heat[1] zero only moves that do
     not worsen the base are kept. `chain` is the search's own state; see search/chain.py. Half of
-    the moves start at the critical path; a third move a block. What happened to the first moves is
-    in `trace`, as far as it has room.
+    the moves start at the critical path; a third move a block. Where a device has no room for what
+    should go there, something of it goes back to where that came from. What happened to the first
+    moves is in `trace`, as far as it has room.
     """
     devices, best, values, counts, critical, generator, room_bytes, unit_bytes, workspace = chain
-    block_ptr, block_units, blocks_of_ptr, blocks_of = blocks
     num_devices, num_units = flat.call_s.size, devices.size
     inside, since_position = window
     sources, one = np.empty(num_units, dtype=np.int64), np.empty(1, dtype=np.int64)
+    sources_back, one_back = np.empty(num_units, dtype=np.int64), np.empty(1, dtype=np.int64)
     touched = np.empty(num_devices, dtype=np.int64)
     for step in range(num_moves):
         if not throughput and counts[0] >= TRACE_EVERY:
@@ -215,42 +302,61 @@ def search(
         if uniform(generator) < 0.4:
             near = neighbour_device(flat, state, unit, generator)
             dest = near if near >= 0 else dest
-        units, b = one, -1
-        one[0] = unit
-        num_blocks = blocks_of_ptr[unit + 1] - blocks_of_ptr[unit]
-        if num_blocks > 0 and uniform(generator) < 0.35:
-            b = blocks_of[blocks_of_ptr[unit] + below(num_blocks, generator)]
-            units = block_units[block_ptr[b] : block_ptr[b + 1]]
+        block = group_of(unit, BLOCKS, blocks, generator)
+        units = members(unit, block, blocks, one)
         chance = uniform(generator)
-        touched[:] = state.order.size
-        moved = apply(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched)
-        if moved == 0:
+        if find_sources(flat, devices, units, dest, int(-1), sources) == 0:
             continue
         temperature_s = 0.0
         if heat[1] > 0.0:
             temperature_s = heat[0] * (heat[1] / heat[0]) ** (step / num_moves)
         limit_s = values[0] - temperature_s * math.log(chance)
-        if moved < 0:
-            write(trace, unit, b, dest, int(NO_ROOM), temperature_s, limit_s, values)
-            continue
+        needed = bytes_moved(units, sources, unit_bytes)
+        back_unit, back_block, back_to = int(-1), int(-1), int(-1)
+        if needed > room_bytes[dest]:
+            back_to = first_of(sources[: units.size])
+            lacking, most = needed - room_bytes[dest], needed + room_bytes[back_to]
+            back_unit, back_block = find_exchange(
+                flat,
+                devices,
+                inside,
+                blocks,
+                lacking,
+                most,
+                (dest, back_to),
+                unit_bytes,
+                sources_back,
+                one_back,
+                generator,
+            )
+            if back_unit < 0:
+                move = (unit, block, dest, back_unit, back_block)
+                write(trace, move, int(NO_ROOM), temperature_s, limit_s, values)
+                continue
+        move = (unit, block, dest, back_unit, back_block)
+        back = members(back_unit, back_block, blocks, one_back) if back_unit >= 0 else one_back[:0]
+        touched[:] = state.order.size
+        apply(flat, state, devices, back, back_to, room_bytes, unit_bytes, sources_back, touched)
+        apply(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched)
         since = int(0) if throughput else checkpoint_before(flat, state, touched)
         value_s = energy(flat, state, since, bool(False), limit_s, throughput)
-        if value_s > limit_s:
+        within, came = bool(True), int(REFUSED)
+        if value_s <= limit_s:
+            within = not watch_memory or fits(flat, state, workspace, room_bytes)
+            # What lacks room is no base to go on from, unless the last one lacked it as well:
+            # nothing better than it might ever fit.
+            came = int(ACCEPTED) if within or counts[3] == 0 else int(NO_ROOM)
+        if came < ACCEPTED:
             undo(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched)
-            write(trace, unit, b, dest, int(REFUSED), temperature_s, limit_s, values)
+            undo(flat, state, devices, back, back_to, room_bytes, unit_bytes, sources_back, touched)
+            write(trace, move, came, temperature_s, limit_s, values)
             continue
         values[0] = energy(flat, state, since, bool(True), np.inf, throughput)
         counts[0] += 1
-        came = int(ACCEPTED)
-        if values[0] < values[1] * (1 - 1e-12):
-            fits = True
-            if watch_memory:
-                peaks = find_peaks(flat, state, workspace)
-                for d in range(num_devices):
-                    fits = fits and peaks[d] <= flat.limit_bytes[d]
-            if fits:
-                values[1] = values[0]
-                best[:] = devices
-                counts[2] += 1
-                came = int(BEST)
-        write(trace, unit, b, dest, came, temperature_s, limit_s, values)
+        counts[3] = int(within)
+        if within and values[0] < values[1] * (1 - 1e-12):
+            values[1] = values[0]
+            best[:] = devices
+            counts[2] += 1
+            came = int(BEST)
+        write(trace, move, came, temperature_s, limit_s, values)

@@ -33,6 +33,13 @@ BEYOND = 1.5
 MOST_IN_ORDERS, MOST_IN_LAST = 1_200, 3_000
 
 Evaluate = Callable[[Ints], float]
+# Whether to go on, asked after each order with the best value so far.
+More = Callable[[float], bool]
+
+
+def always(value_s: float) -> bool:
+    """Go on to the end."""
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +71,30 @@ def best_split(
     num_orders: int,
     seed: int = 0,
     memory_share: float = 1.0,
+    more: More = always,
 ) -> Split | None:
     """The best contiguous split over all ideals, None if none keeps all limits.
 
-    Intervals of some linear orders are tried first, because a value that is known saves time. Of
-    graphs with more ideals than `most_ideals` blocks are joined until there are few enough, and the
-    borders that are best then are moved by single blocks again. Raises TooManyIdeals where joining
-    does not help. Nothing is proven where devices had to be left out (`Kinds.is_complete`).
+    Intervals of some linear orders are tried first, because a value that is known saves time; where
+    there should be no `more` after one of them the best so far is the answer. Of graphs with more
+    ideals than `most_ideals` blocks are joined until there are few enough, and the borders that are
+    best then are moved by single blocks again. Raises TooManyIdeals where joining does not help.
+    Nothing is proven where devices had to be left out (`Kinds.is_complete`).
     """
     task = _task(problem, evaluate, memory_share)
-    split = _best_of_ideals(task, most_ideals, num_orders, seed)
+    split = _best_of_ideals(task, most_ideals, num_orders, seed, more)
     return split if split is None or task.kinds.is_complete else replace(split, bound_s=0.0)
 
 
-def _best_of_ideals(task: "_Task", most_ideals: int, num_orders: int, seed: int) -> Split | None:
+def _best_of_ideals(
+    task: "_Task", most_ideals: int, num_orders: int, seed: int, more: More
+) -> Split | None:
     most = min(most_ideals, max(2, MOST_ENTRIES // task.kinds.num_states))
     blocks, rows = _few_ideals(task.levels, most)
     is_finest = blocks is task.levels[0]
-    start = _best_of_orders(task, num_orders, seed)
+    start, going_on = _best_of_orders(task, num_orders, seed, more)
+    if start is not None and not going_on:
+        return start
     upper_s = np.inf if start is None else start.value_s
     ideals = ideals_of(blocks, task.kinds, rows)
     found = _first(task, ideals, upper_s)
@@ -108,9 +121,13 @@ def best_of_orders(
     num_orders: int,
     seed: int = 0,
     memory_share: float = 1.0,
+    more: More = always,
 ) -> Split | None:
-    """The best contiguous split into intervals of a few linear orders, None if there is none."""
-    return _best_of_orders(_task(problem, evaluate, memory_share), num_orders, seed)
+    """The best contiguous split into intervals of a few linear orders, None if there is none.
+
+    Once there should be no `more`, the best of the orders so far is the answer.
+    """
+    return _best_of_orders(_task(problem, evaluate, memory_share), num_orders, seed, more)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +169,10 @@ def _few_ideals(levels: Sequence[Blocks], most: int) -> tuple[Blocks, Ints]:
     )
 
 
-def _best_of_orders(task: _Task, num_orders: int, seed: int) -> Split | None:
+def _best_of_orders(
+    task: _Task, num_orders: int, seed: int, more: More
+) -> tuple[Split | None, bool]:
+    """The best split, and whether to go on."""
     blocks = _few_enough(task.levels, MOST_IN_ORDERS)
     orders = linear_orders(*blocks.successors, num_orders, seed)
     tries = [(blocks, np.array(order, dtype=np.int64)) for order in orders]
@@ -166,13 +186,15 @@ def _best_of_orders(task: _Task, num_orders: int, seed: int) -> Split | None:
         found = _first(task, ideals, np.inf if best is None else best[1].value_s)
         if found is not None and (best is None or found.value_s < best[1].value_s):
             best = ideals, found
+        if best is not None and not more(best[1].value_s):
+            return replace(best[1], bound_s=0.0), False
     if best is None:
-        return None
+        return None, True
     split = best[1]
     if task.problem.objective is Objective.THROUGHPUT:
         split = _improved(task, *best)
     # What bounds the splits of one order says nothing of the others.
-    return replace(split, bound_s=0.0)
+    return replace(split, bound_s=0.0), True
 
 
 def _first(task: _Task, ideals: Ideals, upper_s: float) -> Split | None:

@@ -22,15 +22,9 @@ def violations(
     """One sentence per broken rule, none for a valid schedule.
 
     Checked: every kernel once, on a device that supports it; order respects data; pins; units and
-    groups whole; memory. Memory on a device is weights and state plus the most that is live at one
-    time when the segments run one after another in the schedule's order: a value from its
-    producer's segment until its last reader's (received copies too), everything a segment writes,
-    and workspace; under the memory model "sum" the plain sum of sizes. What devices with one memory
-    hold counts there together; of weights that stream it holds those of the kernel that runs, and
-    the state of all, which does not stream. For throughput each request in flight has state of its
-    own, and as many are in flight as the pipeline has stages. Where a problem's
-    execution is "call" and its objective the latency, a device off the host makes no more calls
-    than `calls` says by name (one, where it says nothing).
+    groups whole; memory, which is `needed_bytes`. Where a problem's execution is "call" and its
+    objective the latency, a device off the host makes no more calls than `calls` says by name (one,
+    where it says nothing).
     """
     found = _coverage(problem, schedule)
     if found:
@@ -133,15 +127,12 @@ def _units(problem: Problem, runs: _Runs) -> list[str]:
 
 def _memory(problem: Problem, schedule: Schedule) -> list[str]:
     found = []
-    # A prediction gives a value back at its last reader, so its peaks are lower.
-    in_calls = problem.memory_model != "sum" and problem.execution is Execution.SEGMENT
-    counted = ", where all that a call makes is held until it ends" * in_calls
     for device, num_bytes in zip(
-        problem.machine.devices, sequential_peak_bytes(problem, schedule), strict=True
+        problem.machine.devices, needed_bytes(problem, schedule), strict=True
     ):
         if device.memory_bytes is not None and num_bytes > device.memory_bytes:
             needs, has = apart(num_bytes, device.memory_bytes)
-            found.append(f"Device {device.name!r} needs {needs} but has {has}{counted}.")
+            found.append(f"Device {device.name!r} needs {needs} but has {has}.")
     return found
 
 
@@ -160,28 +151,80 @@ def _calls(problem: Problem, schedule: Schedule, calls: Mapping[str, int]) -> li
     ]
 
 
-def sequential_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
-    """Most bytes held by each device when segments run one after another; see `violations`."""
-    runs = _runs(problem, schedule)
+def needed_bytes(problem: Problem, schedule: Schedule) -> list[int]:
+    """Bytes that each device needs: the most that it holds when segments run one after another.
+
+    These are weights and state, what lies between segments, and what the one that runs holds for
+    itself (`inner_peak_bytes`). A value that leaves its segment lies there from the start of that
+    until the end of the last one that reads it, received copies too. Under the memory model "sum"
+    it is the plain sum of sizes. What devices with one memory hold counts there together. Weights
+    that stream count while their kernel runs, the state of all, which does not stream, always. For
+    throughput each request in flight has state of its own, and as many are in flight as the
+    pipeline has stages.
+    """
+    runs, num_segments = _runs(problem, schedule), len(schedule.segments)
     arrays = problem.kernels.arrays
     places = problem.machine.places
-    weights: Floats = np.zeros(problem.num_devices)
-    np.add.at(weights, places.weights[runs.device], arrays.param_bytes)
-    state_bytes = arrays.state_bytes * _num_in_flight(problem, runs, len(schedule.segments))
-    np.add.at(weights, places.values[runs.device], state_bytes)
+    resident: Floats = np.zeros(problem.num_devices)
+    np.add.at(resident, places.weights[runs.device], arrays.param_bytes)
+    state_bytes = arrays.state_bytes * _num_in_flight(problem, runs, num_segments)
+    np.add.at(resident, places.values[runs.device], state_bytes)
     if problem.memory_model == "sum":
-        return _counts(weights)
-    copies = _held_bytes(problem, runs, len(schedule.segments))
-    held = np.zeros_like(copies)
-    np.add.at(held, places.values, copies)
-    scratch = np.zeros(len(schedule.segments))
-    arriving = np.where(places.streams[runs.device], arrays.param_bytes, 0.0)
-    np.maximum.at(scratch, runs.segment, problem.costs.workspace_bytes + arriving)
+        return _counts(resident)
+    lying = _lying_bytes(problem, runs, num_segments)
+    held = np.zeros_like(lying)
+    np.add.at(held, places.values, lying)
+    inner = _inner_peaks(problem, runs, num_segments)
     peaks = held.max(axis=1, initial=0.0)
     for d in range(problem.num_devices):
         own = np.unique(runs.segment[places.values[runs.device] == d])
-        peaks[d] = max(peaks[d], (held[d, own] + scratch[own]).max(initial=0.0))
-    return _counts(weights + peaks)
+        peaks[d] = max(peaks[d], (held[d, own] + inner[own]).max(initial=0.0))
+    return _counts(resident + peaks)
+
+
+def inner_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
+    """Most bytes that each segment (S,) holds at one time for itself alone, in running order.
+
+    These are workspace and the values that do not leave it. Such a value is there from the kernel
+    that makes it to its last reader, also one that nobody reads; weights that stream, while their
+    kernel runs. So runtimes do it: inside of a call they let go of what has had its last reader.
+    """
+    return _counts(_inner_peaks(problem, _runs(problem, schedule), len(schedule.segments)))
+
+
+def _inner_peaks(problem: Problem, runs: _Runs, num_segments: int) -> Floats:
+    arrays = problem.kernels.arrays
+    if not num_segments:
+        return np.zeros(0)
+    last = runs.rank[arrays.producer]
+    np.maximum.at(last, _readings(problem), runs.rank[arrays.consumers])
+    inside = ~_leaves(problem, runs)
+    sizes, made = arrays.tensor_bytes[inside], runs.rank[arrays.producer[inside]]
+    # All that a segment makes for itself is gone when the next one begins.
+    num_kernels = runs.rank.size
+    changes = np.bincount(made, sizes, num_kernels + 1)
+    changes -= np.bincount(last[inside] + 1, sizes, num_kernels + 1)
+    kernels = np.argsort(runs.rank)
+    held = np.cumsum(changes)[:-1] + problem.costs.workspace_bytes[kernels]
+    streams = problem.machine.places.streams[runs.device[kernels]]
+    held = held + np.where(streams, arrays.param_bytes[kernels], 0)
+    starts = np.searchsorted(runs.segment[kernels], np.arange(num_segments))
+    return np.asarray(np.maximum.reduceat(held, starts), dtype=np.float64)
+
+
+def _readings(problem: Problem) -> Ints:
+    """The tensor (index) of each pair of a tensor and one of its readers."""
+    arrays = problem.kernels.arrays
+    return np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
+
+
+def _leaves(problem: Problem, runs: _Runs) -> NDArray[np.bool_]:
+    """Which tensors come from outside, are handed back, or are read in another segment."""
+    arrays, tensor = problem.kernels.arrays, _readings(problem)
+    leaves = arrays.is_output | (arrays.producer < 0)
+    elsewhere = runs.segment[arrays.consumers] != runs.segment[arrays.producer[tensor]]
+    leaves[tensor[elsewhere]] = True
+    return leaves
 
 
 def _num_in_flight(problem: Problem, runs: _Runs, num_segments: int) -> int:
@@ -212,18 +255,19 @@ def _host(problem: Problem) -> tuple[int, NDArray[np.bool_]]:
     return (int(on_host.argmax()) if on_host.any() else -1), on_host
 
 
-def _held_bytes(problem: Problem, runs: _Runs, num_segments: int) -> Floats:
-    """Bytes of tensors on each device during each segment, (D, segments).
+def _lying_bytes(problem: Problem, runs: _Runs, num_segments: int) -> Floats:
+    """Bytes of the tensors that leave segments on each device during each segment (D, S).
 
     A device that computes on another one reads and writes the same copies.
     """
     arrays, num_devices = problem.kernels.arrays, problem.num_devices
     runs = runs._replace(device=problem.machine.places.engine[runs.device])
-    first = np.zeros(len(arrays.producer), dtype=np.int64)
-    made = np.flatnonzero(arrays.producer >= 0)
+    first, leaves = np.zeros(len(arrays.producer), dtype=np.int64), _leaves(problem, runs)
+    made = np.flatnonzero(leaves & (arrays.producer >= 0))
     first[made] = runs.segment[arrays.producer[made]]
-    tensor = np.repeat(np.arange(len(first)), np.diff(arrays.consumer_ptr))
-    read = runs.segment[arrays.consumers]
+    tensor = _readings(problem)
+    readers, tensor = arrays.consumers[leaves[tensor]], tensor[leaves[tensor]]
+    read = runs.segment[readers]
     # The sender keeps a value until the last reader elsewhere has it.
     last = first.copy()
     np.maximum.at(last, tensor, read)
@@ -233,7 +277,7 @@ def _held_bytes(problem: Problem, runs: _Runs, num_segments: int) -> Floats:
     returned = made[arrays.is_output[made] & ~on_host[maker]] if host >= 0 else made[:0]
     holder = np.concatenate([tensor, made, returned]) * num_devices
     host_of = np.full(len(returned), host)
-    holder += np.concatenate([runs.device[arrays.consumers], maker, host_of])
+    holder += np.concatenate([runs.device[readers], maker, host_of])
     holders, which = np.unique(holder, return_inverse=True)
     until = np.zeros(len(holders), dtype=np.int64)
     np.maximum.at(until, which, np.concatenate([read, last[made], last[returned]]))

@@ -25,7 +25,7 @@ from placement.core.machine import Device, streamed_name
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Problem
 from placement.core.schedule import Schedule, Segment
-from placement.core.violations import sequential_peak_bytes
+from placement.core.violations import needed_bytes
 
 
 def with_offload(problem: Problem) -> Problem:
@@ -120,7 +120,7 @@ def _holds_all(problem: Problem, d: int) -> bool:
     device = problem.machine.devices[d]
     whole = Segment(device.name, tuple(op.name for op in problem.kernels.ops))
     schedule = Schedule((whole,) if whole.kernels else ())
-    return bool(sequential_peak_bytes(problem, schedule)[d] <= problem.machine.limit_bytes[d])
+    return bool(needed_bytes(problem, schedule)[d] <= problem.machine.limit_bytes[d])
 
 
 def _host(problem: Problem, d: int) -> int:

@@ -18,7 +18,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Problem
-from placement.core.violations import sequential_peak_bytes, violations
+from placement.core.violations import needed_bytes, violations
 from placement.schedule.segments import cut_value_s, cuts_of, make_schedule
 from placement.simulator.evaluator import can_overflow, has_requests
 from placement.simulator.lowering import host_of
@@ -38,7 +38,7 @@ def missing_bytes(problem: Problem, placement: Placement) -> Floats:
 
 def peak_bytes(problem: Problem, placement: Placement) -> Floats:
     """Most bytes by device (D,) that a placement's schedule holds at one time."""
-    peaks = sequential_peak_bytes(problem, make_schedule(problem, placement))
+    peaks = needed_bytes(problem, make_schedule(problem, placement))
     return np.array(peaks, dtype=np.float64)
 
 

@@ -1,4 +1,9 @@
-"""Memory over time: how many bytes each device holds at most during a step."""
+"""Memory over time: what each device holds from moment to moment of a predicted step.
+
+What a device needs, which is what its limit is held against, is counted by `core.violations` from
+the order of segments alone. This is the same account by predicted times, where devices compute side
+by side and tensors take their time on links.
+"""
 
 from collections.abc import Iterator
 
@@ -7,11 +12,11 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.core.violations import inner_peak_bytes
 from placement.simulator.lowering import (
     Tasks,
     Times,
     kernels_in_order,
-    segment_devices,
     stages_of,
     tensors_that_leave,
 )
@@ -20,25 +25,18 @@ from placement.simulator.lowering import (
 Hold = tuple[int, float, float, int]
 
 
-def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> list[int]:
-    """Largest number of bytes on each device: weights, state, workspace and live tensors.
-
-    For throughput there is state for each request in flight, of which each stage works on one.
-    A value that leaves its segment is held from the segment's start until its last reader on the
-    device and its last transfer have ended; a received copy from the start of its transfer; a model
-    input from time 0; a model output to the end. Values inside a segment are held by liveness in
-    running order. Under the memory model "sum" it is the sum of sizes.
-    """
-    held = held_over_time(problem, schedule, tasks, times)
-    return [max(num_bytes for _, num_bytes in steps) for steps in held]
-
-
 def held_over_time(
     problem: Problem, schedule: Schedule, tasks: Tasks, times: Times
 ) -> list[list[tuple[float, int]]]:
-    """The same by time: on each device the bytes held from each moment on, first 0, last the end.
+    """On each device the bytes held from each moment on, first 0, last the end of the step.
 
-    What ends at a moment is given back before what begins there is taken.
+    These are weights, state, workspace and live tensors. For throughput there is state for each
+    request in flight, of which each stage works on one. A value that leaves its segment is held
+    from the segment's start until its last reader on the device and its last transfer have ended; a
+    received copy from the start of its transfer; a model input from time 0; a model output to the
+    end. What a segment holds for itself is its `inner_peak_bytes` all the while it runs. Under the
+    memory model "sum" it is the sum of sizes. What ends at a moment is given back before what
+    begins there is taken.
     """
     places = problem.machine.places
     weights = [0] * problem.num_devices
@@ -117,31 +115,3 @@ def by_segment(problem: Problem, schedule: Schedule, sizes: Floats) -> list[int]
     kernels, segment_of = kernels_in_order(problem, schedule)
     found = np.bincount(segment_of[kernels], sizes[kernels], len(schedule.segments))
     return [int(num_bytes) for num_bytes in found]
-
-
-def inner_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
-    """Most bytes at one time of each segment's workspace and of the values that stay inside it.
-
-    A value is there from the kernel that makes it to its last reader, also one that nobody reads;
-    weights that stream, while their kernel runs.
-    """
-    if not schedule.segments:
-        return []
-    arrays = problem.kernels.arrays
-    kernels, segment_of = kernels_in_order(problem, schedule)
-    place = np.empty_like(segment_of)
-    place[kernels] = np.arange(kernels.size)
-    last = place[arrays.producer]
-    read = np.repeat(np.arange(last.size), np.diff(arrays.consumer_ptr))
-    np.maximum.at(last, read, place[arrays.consumers])
-    inside = np.ones(last.size, dtype=np.bool_)
-    inside[tensors_that_leave(problem, schedule)] = False
-    sizes, made = arrays.tensor_bytes[inside], place[arrays.producer[inside]]
-    # All that a segment makes for itself is gone when the next one begins.
-    changes = np.bincount(made, sizes, kernels.size + 1)
-    changes -= np.bincount(last[inside] + 1, sizes, kernels.size + 1)
-    held = np.cumsum(changes)[:-1] + problem.costs.workspace_bytes[kernels]
-    device = segment_devices(problem, schedule)[segment_of[kernels]]
-    held = held + np.where(problem.machine.places.streams[device], arrays.param_bytes[kernels], 0)
-    starts = np.searchsorted(segment_of[kernels], np.arange(len(schedule.segments)))
-    return [int(num_bytes) for num_bytes in np.maximum.reduceat(held, starts)]

@@ -13,11 +13,12 @@ from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
+from placement.core.violations import needed_bytes
 from placement.simulator.condensed import Condensed, condense, ready_to_run
 from placement.simulator.executions import COST_MODELS, lower
 from placement.simulator.flat import Flat, flatten
 from placement.simulator.lowering import Tasks, Times, kernels_in_order, segment_devices
-from placement.simulator.memory import held_over_time, peak_bytes
+from placement.simulator.memory import held_over_time
 from placement.simulator.run_state import RunState
 
 
@@ -25,25 +26,24 @@ from placement.simulator.run_state import RunState
 class MemoryCurve:
     """Bytes of one device as steps: `held_bytes[i]` from `at_s[i]` until `at_s[i + 1]`.
 
-    It begins at 0 and ends with the step, where the last value stands once more. Its largest value
-    is the device's `peak_bytes`. `limit_bytes` is None where the device has no limit.
+    It begins at 0 and ends with the step, where the last value stands once more. `needed_bytes` is
+    what the device needs by the order of its segments, the one figure that is held against
+    `limit_bytes` (None where there is no limit). The curve itself may rise a little higher or less
+    high, as devices compute side by side.
     """
 
     device: str
     at_s: tuple[float, ...]
     held_bytes: tuple[int, ...]
+    needed_bytes: int
     limit_bytes: float | None
-
-    @property
-    def peak_bytes(self) -> int:
-        return max(self.held_bytes)
 
 
 def simulate(problem: Problem, schedule: Schedule) -> Timeline:
     """Predicted timeline of one step, with spans in order of their start."""
     tasks = lower(problem, schedule)
     times = times_of(problem, schedule, tasks)
-    peaks = peak_bytes(problem, schedule, tasks, times)
+    peaks = needed_bytes(problem, schedule)
     names = [d.name for d in problem.machine.devices]
     spans = spans_of(problem, schedule, tasks, times)
     return Timeline(spans, times.step_s, "predicted", dict(zip(names, peaks, strict=True)))
@@ -53,12 +53,13 @@ def memory_over_time(problem: Problem, schedule: Schedule) -> tuple[MemoryCurve,
     """A curve for every device with a memory of its own, as predicted for one step."""
     tasks = lower(problem, schedule)
     held = held_over_time(problem, schedule, tasks, times_of(problem, schedule, tasks))
-    owners = problem.machine.places.weights
+    needed, owners = needed_bytes(problem, schedule), problem.machine.places.weights
     return tuple(
         MemoryCurve(
             device.name,
             tuple(at_s for at_s, _ in steps),
             tuple(num_bytes for _, num_bytes in steps),
+            needed[d],
             device.memory_bytes,
         )
         for d, (device, steps) in enumerate(zip(problem.machine.devices, held, strict=True))

@@ -8,7 +8,7 @@ import pytest
 
 from placement import simulate
 from placement.core.objective import PLAIN, CallRules
-from placement.core.violations import sequential_peak_bytes
+from placement.core.violations import needed_bytes
 from placement.learning.simulated import simulated
 from placement.learning.workload import workload
 from placement.schedule.segments import make_schedule
@@ -78,7 +78,7 @@ def test_memory_of_simulated_placements_is_that_of_their_unmerged_schedules(mode
         for row in devices:
             placement = environment.placement_of(row)
             schedule = make_schedule(problem, placement, merge=False)
-            peaks = sequential_peak_bytes(problem, schedule)
+            peaks = needed_bytes(problem, schedule)
             fits.append(max(peaks) <= num_bytes)
         assert np.isfinite(environment.values_s(devices)).tolist() == fits, seed
 

@@ -14,7 +14,7 @@ import transformers
 import placement as pl
 from placement import loaders
 from placement.api.wording import bound_in_words
-from placement.core.violations import sequential_peak_bytes
+from placement.core.violations import needed_bytes
 from placement.costs.roofline import bytes_moved, waits_s
 from placement.formats.huggingface.caches import PAGE, Buffers, Entry
 from placement.formats.torch.caches import with_caches
@@ -297,7 +297,7 @@ def test_a_cache_lies_where_its_layer_lies_and_counts_there(opened):
         [problem.machine.index[device_of[graph.ops[ops[0]].name]] for ops in problem.ops_of_unit]
     )
     schedule = make_schedule(problem, units)
-    peaks = dict(zip(problem.machine.index, sequential_peak_bytes(problem, schedule), strict=True))
+    peaks = dict(zip(problem.machine.index, needed_bytes(problem, schedule), strict=True))
     layer = published_bytes(TINY, 64, 4, 4) // 3
     empty = dataclasses.replace(
         problem,
@@ -305,7 +305,7 @@ def test_a_cache_lies_where_its_layer_lies_and_counts_there(opened):
             graph, ops=tuple(dataclasses.replace(op, state_bytes=0) for op in graph.ops)
         ),
     )
-    without = dict(zip(problem.machine.index, sequential_peak_bytes(empty, schedule), strict=True))
+    without = dict(zip(problem.machine.index, needed_bytes(empty, schedule), strict=True))
     for name, layers in zip(names, (2, 1), strict=True):
         assert peaks[name] - without[name] == layers * layer
     assert max(t.num_bytes for t in graph.tensors) < layer, "no cache is a value of the step"

@@ -41,7 +41,7 @@ def small_gpu(project):
     """A machine of the project whose accelerator holds part of squeezenet's 5 MB of weights."""
     devices = (
         Device("cpu:0", memory_bytes=10**9, flops_per_s=1e9, memory_bytes_per_s=1e8),
-        Device("cuda:0", "gpu", memory_bytes=12 * 10**6, flops_per_s=1e12, memory_bytes_per_s=1e11),
+        Device("cuda:0", "gpu", memory_bytes=10**7, flops_per_s=1e12, memory_bytes_per_s=1e11),
     )
     links = (Link("cpu:0", "cuda:0", 1e-5, 1e9), Link("cuda:0", "cpu:0", 1e-5, 1e9))
     machine = Machine("small", devices, links, sources=("https://www.example.org/gpu",))

@@ -14,7 +14,7 @@ from placement import simulate
 from placement.advice.speedups import Lever
 from placement.core.timeline import Span
 from placement.drawing import gantt, spans
-from placement.simulator.simulate import MemoryCurve, memory_over_time
+from placement.simulator.simulate import memory_over_time
 from studio import editing
 from tests.pages.going import open_tab
 from tests.pages.problems import diamond, everywhere
@@ -33,7 +33,7 @@ def test_without_a_run_the_prediction_stands_alone():
     assert "Measured step time" not in [m.label for m in app.metric]
     assert "What would shorten the step" in shown and "shorter**" in shown
     assert "Training" not in shown
-    assert "holds at most" in texts(checked(open_tab(app, "Memory")))
+    assert "needs" in texts(checked(open_tab(app, "Memory")))
 
 
 @pytest.mark.parametrize("machine", ["laptop-gpu", "nvlink-8gpu", "null-2"])
@@ -168,8 +168,10 @@ def limits(figure):
 def test_the_memory_chart_draws_the_curve_and_the_limit_where_it_is_near():
     problem = diamond()
     curves = memory_over_time(problem, predicted(problem).schedule)
-    near = [MemoryCurve(c.device, c.at_s, c.held_bytes, 2.0 * c.peak_bytes) for c in curves]
-    far = [MemoryCurve(c.device, c.at_s, c.held_bytes, 100.0 * c.peak_bytes) for c in curves]
+    near, far = (
+        [replace(curve, limit_bytes=factor * curve.needed_bytes) for curve in curves]
+        for factor in (2.0, 100.0)
+    )
     colours = {"cpu:0": "#111111", "cpu:1": "#222222"}
     for drawn_curves, whole, num in ((near, False, 2), (far, False, 0), (far, True, 2)):
         figure = memory.figure(drawn_curves, colours, {}, whole=whole)

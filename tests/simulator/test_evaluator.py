@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device
 from placement.core.objective import Objective
-from placement.core.violations import sequential_peak_bytes
+from placement.core.violations import needed_bytes
 from placement.schedule.order import by_priority
 from placement.schedule.segments import make_schedule
 from placement.simulator.compiled.loads import find_loads
@@ -223,7 +223,7 @@ def test_peaks_are_those_of_the_unmerged_schedule(problem, seed):
     devices, order = np.array(random_devices(problem, seed)), random_order(problem, rng)
     own = Evaluator(problem, order)
     own.value_s(devices)
-    expected = list(sequential_peak_bytes(problem, schedule_of(problem, devices, order)))
+    expected = list(needed_bytes(problem, schedule_of(problem, devices, order)))
     assert own.peak_bytes().tolist() == expected
     limit = rng.choice(expected)
     limited = replace(
@@ -247,7 +247,7 @@ def test_peaks_with_state_are_those_of_the_unmerged_schedule(problem, objective,
     devices, order = np.array(random_devices(problem, seed)), random_order(problem, rng)
     own = Evaluator(problem, order)
     own.value_s(devices)
-    expected = sequential_peak_bytes(problem, schedule_of(problem, devices, order))
+    expected = needed_bytes(problem, schedule_of(problem, devices, order))
     assert own.peak_bytes().tolist() == list(expected)
 
 

@@ -8,7 +8,8 @@ import pytest
 from placement import machine, make_problem
 from placement.core.graph import Graph, Tensor
 from placement.core.model import Model
-from placement.core.violations import sequential_peak_bytes
+from placement.core.schedule import Schedule, Segment
+from placement.core.violations import needed_bytes
 from placement.schedule.segments import make_schedule
 from placement.simulator.executions import lower
 from placement.simulator.simulate import memory_over_time, simulate, times_of
@@ -88,15 +89,26 @@ def test_the_curve_is_what_is_alive_at_every_moment(seed):
 
 
 @pytest.mark.parametrize("problem", [random_problem(3), random_workload_problem(3)])
-def test_its_largest_value_is_the_peak_and_the_limit_is_the_devices(problem):
+def test_beside_it_stands_what_the_device_needs_and_its_limit(problem):
     schedule = make_schedule(problem, problem.placement_of(random_devices(problem, 1)))
     peaks = simulate(problem, schedule).peak_bytes
     for device, curve in zip(
         problem.machine.devices, memory_over_time(problem, schedule), strict=True
     ):
-        assert curve.peak_bytes == peaks[device.name]
+        assert curve.needed_bytes == peaks[device.name]
         assert curve.limit_bytes == device.memory_bytes
         assert curve.at_s[0] == 0.0 and list(curve.at_s) == sorted(set(curve.at_s))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_where_one_device_computes_it_rises_to_what_that_needs(seed):
+    problem = random_problem(seed, num_devices=1)
+    names = [op.name for op in problem.kernels.ops]
+    length = 1 + seed % 4
+    calls = [tuple(names[i : i + length]) for i in range(0, len(names), length)]
+    schedule = Schedule(tuple(Segment("d0", call) for call in calls))
+    (curve,) = memory_over_time(problem, schedule)
+    assert max(curve.held_bytes) == curve.needed_bytes > 0
 
 
 def rounds_of_a_request(problem, schedule):
@@ -140,7 +152,7 @@ def test_every_request_in_flight_has_state_of_its_own(seed):
         }
         more = [number * own[d.name] for d in goal.machine.devices]
         for held, empty in (
-            (sequential_peak_bytes(goal, schedule), sequential_peak_bytes(stateless, schedule)),
+            (needed_bytes(goal, schedule), needed_bytes(stateless, schedule)),
             (
                 simulate(goal, schedule).peak_bytes.values(),
                 simulate(stateless, schedule).peak_bytes.values(),

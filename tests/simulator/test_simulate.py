@@ -17,7 +17,7 @@ from placement.core.timeline import Span
 from placement.core.violations import violations
 from placement.schedule.segments import make_schedule
 from placement.simulator.critical_path import critical_path, shares, slack_s
-from placement.simulator.simulate import simulate, step_time_s
+from placement.simulator.simulate import memory_over_time, simulate, step_time_s
 from tests.checker import timeline_faults
 from tests.instances import random_devices, random_problem
 
@@ -168,8 +168,10 @@ def test_memory_over_time_by_hand():
     problem = Problem(graph, machine, costs, graph, own_kernels(graph))
     schedule = make_schedule(problem, problem.placement_of([0, 1, 0]))
     timeline = simulate(problem, schedule)
-    # d0: weights 12 + at the start the input 3 and a's output 8. d1: weights 6 + 8 + 4.
-    assert dict(timeline.peak_bytes) == {"d0": 23, "d1": 18}
+    # d0: weights 12, 8 until b has read it, and 4 that b makes for c. d1: weights 6 + 8 + 4.
+    assert dict(timeline.peak_bytes) == {"d0": 24, "d1": 18}
+    # Over time 8 are gone when they have arrived: the input 3 and 8 are the most.
+    assert [max(curve.held_bytes) for curve in memory_over_time(problem, schedule)] == [23, 18]
     # 1 (a) + 9 (send 8) + 1 (b) + 5 (send 4) + 1 (c); the output is made on the host.
     assert timeline.step_s == 17.0
     assert timeline.transfer_bytes == 12

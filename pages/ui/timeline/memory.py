@@ -26,13 +26,15 @@ FAR = 3.0
 SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 LEGEND = (
     "Weights, scratch space and every value from when it is made or received until its last reader"
-    " and its last transfer are done. Predicted by the simulation."
+    " and its last transfer are done. What a device needs is counted call after call, in the"
+    " schedule's order, and held against its limit, here and everywhere. The curve is the same over"
+    " predicted time: where devices compute side by side it may rise a little more or less."
 )
 
 
 def show(now: Studio, run: Measured | None) -> None:
     every = cache.memory(now.problem, now.placement)
-    curves = [curve for curve in every if curve.peak_bytes] or every[:1]
+    curves = [curve for curve in every if curve.needed_bytes] or every[:1]
     lines = [told(curve) for curve in curves]
     empty = [glossary.plain(curve.device) for curve in every if curve not in curves]
     lines += [f"{', '.join(empty)}: nothing."] if empty else []
@@ -60,18 +62,18 @@ def show(now: Studio, run: Measured | None) -> None:
 
 
 def told(curve: MemoryCurve) -> str:
-    """A device's peak against its limit, in words."""
-    name, peak = glossary.plain(curve.device), formatting.num_bytes(curve.peak_bytes)
+    """What a device needs against its limit, in words."""
+    name, needed = glossary.plain(curve.device), formatting.num_bytes(curve.needed_bytes)
     if curve.limit_bytes is None:
-        return f"**{name}** holds at most {peak}; it has no limit."
-    share = curve.peak_bytes / curve.limit_bytes if curve.limit_bytes else float("inf")
+        return f"**{name}** needs {needed}; it has no limit."
+    share = curve.needed_bytes / curve.limit_bytes if curve.limit_bytes else float("inf")
     verdict = "**too much**" if share > 1 else formatting.percent(share)
     limit = formatting.num_bytes(curve.limit_bytes)
-    return f"**{name}** holds at most {peak}, {verdict} of its {limit}."
+    return f"**{name}** needs {needed}, {verdict} of its {limit}."
 
 
 def _is_far(curve: MemoryCurve) -> bool:
-    return curve.limit_bytes is not None and curve.limit_bytes > FAR * max(1, curve.peak_bytes)
+    return curve.limit_bytes is not None and curve.limit_bytes > FAR * max(1, curve.needed_bytes)
 
 
 def figure(
@@ -89,7 +91,8 @@ def figure(
     found = make_subplots(rows=num, cols=1, shared_xaxes=True, vertical_spacing=0.16 / max(1, num))
     for row, curve in enumerate(curves, 1):
         shows_limit = curve.limit_bytes is not None and (whole or not _is_far(curve))
-        largest = max(curve.peak_bytes, (curve.limit_bytes or 0) * shows_limit)
+        highest = max(curve.held_bytes)
+        largest = max(highest, (curve.limit_bytes or 0) * shows_limit)
         scale, unit = next(s for s in SIZES if largest >= s[0] or s[0] == 1)
         found.add_scatter(
             x=[at_s * 1e3 for at_s in curve.at_s],
@@ -102,7 +105,7 @@ def figure(
             row=row,
             col=1,
         )
-        top = (1.5 if _is_far(curve) else 1.15) * curve.peak_bytes / scale
+        top = (1.5 if _is_far(curve) else 1.15) * highest / scale
         if curve.limit_bytes is not None and shows_limit:
             top = max(top, 1.15 * curve.limit_bytes / scale)
             found.add_hline(

@@ -29,8 +29,8 @@ MOST_DEVICES = 16
 # Less of a difference than this is none, because it is not even shown.
 NOTICEABLE = 5e-4
 COUNTED = (
-    "Whether it fits is worked out for the devices working one after the other, which is the worst"
-    " case; the table says what the simulated step holds at most, which may be less."
+    "What a device needs is counted call after call, in the schedule's order; the table says how"
+    " much that is."
 )
 ORIGIN = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
 

@@ -108,7 +108,12 @@ INCEPTION = {
         ("onnx-densenet121", {"conv1", "conv2", "conv3", "conv4", "conv5", "fc6"}),
         ("onnx-squeezenet", {"conv1", "conv10"} | {f"fire{i}" for i in range(2, 10)}),
         # its weights are named across blocks (gconv1_0 ... gconv1_31), so structure decides
-        ("onnx-shufflenet", {f"block{i}" for i in range(1, 18)}),
+        (
+            "onnx-shufflenet",
+            {f"branches{i}" for i in range(1, 4)}
+            | {f"residual{i}" for i in range(1, 14)}
+            | {"dense"},
+        ),
     ],
 )
 def test_the_blocks_are_recognisable(name, tops):

@@ -1,13 +1,20 @@
 """Scopes from names of nodes, names of weights, and structure."""
 
+import random
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 from onnx import helper
 
+from placement.core.graph import topological_order
 from placement.formats.onnx.graph import build_graph
 from placement.formats.onnx.prepare import prepare
 from placement.formats.onnx.read import read_onnx
 from placement.formats.onnx.samples import light_folder
+from placement.formats.scopes.naming import structural_scopes
 from placement.formats.scopes.paths import module_path, node_path, tidy, tidy_paths, weight_path
+from placement.formats.scopes.structure import ScopeNode
 from placement.loaders import load, samples
 from placement.loaders.onnx import _LIGHT
 from tests.loaders.models import model_of, value
@@ -113,6 +120,19 @@ def test_many_blocks_are_gathered(save):
     assert 2 <= len(tops) <= 40 and all("/" in scope for scope in scopes.values())
 
 
+def test_a_module_that_is_used_twice_is_the_block_that_it_says_it_is(save):
+    """`norm` feeds `gate` and reads from it, which hundreds of exports have."""
+    names = ["/left/0/Relu", "/left/1/Relu", "/norm/Exp", "/gate/Relu", "/norm/Exp_1", "/head/Relu"]
+    nodes = [
+        helper.make_node(name.split("/")[-1].split("_")[0], [f"v{i}"], [f"v{i + 1}"], name=name)
+        for i, name in enumerate(names)
+    ]
+    nodes.append(helper.make_node("Neg", ["v6"], ["v7"], name="/Neg"))
+    scopes = scopes_of(nodes, [value("v0", (1,))], [value("v7")], [], save)
+    assert [scopes[name] for name in names] == ["left/0", "left/1", "norm", "gate", "norm", "head"]
+    assert scopes["/Neg"] == ""
+
+
 def test_a_weight_shared_by_first_and_last_op_makes_no_circle(save):
     nodes = [
         helper.make_node("MatMul", ["x", "embed.weight"], ["h0"]),
@@ -180,3 +200,141 @@ def test_a_part_that_names_its_only_parent_replaces_it():
 def test_a_replaced_name_never_joins_a_block_of_the_same_name():
     paths = [("0", "blocks", "a"), ("0", "blocks", "b"), ("blocks", "a"), ("blocks", "c")]
     assert len(set(tidy_paths(paths))) == len(paths)
+
+
+class Drawn:
+    """A network in the making, as what scopes are made of."""
+
+    def __init__(self):
+        self.nodes = []
+
+    def op(self, kind, *before, product=False, size=8, takes=(), gives=()):
+        spatial = (size, size)
+        self.nodes.append(ScopeNode(kind, None, product, spatial, before, takes, gives))
+        return len(self.nodes) - 1
+
+    def conv(self, *before, **about):
+        return self.op("Relu", self.op("Conv", *before, product=True, **about))
+
+    def convs(self, number, *before, takes=(), size=8):
+        for i in range(number):
+            before = (self.conv(*before, takes=takes if i == 0 else (), size=size),)
+        return before[0]
+
+    def scopes(self):
+        return structural_scopes(self.nodes)
+
+
+def two_towers():
+    net = Drawn()
+    left = net.convs(6, takes=("photo",))
+    right = net.convs(4, takes=("speech",))
+    joined = net.op("Concat", left, right)
+    net.op("Gemm", net.op("Relu", net.op("Gemm", joined, product=True)), product=True)
+    return net, range(left + 1), range(left + 1, right + 1), joined
+
+
+def test_two_towers_are_two_blocks_and_what_joins_them_is_a_third():
+    net, left, right, joined = two_towers()
+    scopes = net.scopes()
+    assert {scopes[i] for i in left} == {("photo",)} and {scopes[i] for i in right} == {("speech",)}
+    behind = {path[0] for path in scopes[joined:]}
+    assert behind.isdisjoint({"photo", "speech"}) and len(behind) == 1
+
+
+def interleaved(nodes, rng):
+    """The same network, its ops in another topological order; and where each op was."""
+    readers = [[] for _ in nodes]
+    for i, node in enumerate(nodes):
+        for j in node.before:
+            readers[j].append(i)
+    waiting, ready, order = [len(node.before) for node in nodes], [], []
+    ready = [i for i, number in enumerate(waiting) if not number]
+    while ready:
+        order.append(ready.pop(rng.randrange(len(ready))))
+        for j in readers[order[-1]]:
+            waiting[j] -= 1
+            if not waiting[j]:
+                ready.append(j)
+    number = {i: n for n, i in enumerate(order)}
+    moved = [
+        replace(nodes[i], before=tuple(sorted(number[j] for j in nodes[i].before))) for i in order
+    ]
+    return moved, order
+
+
+def test_towers_are_found_in_whatever_order_a_file_lists_them():
+    net, left, right, _ = two_towers()
+    for seed in range(20):
+        nodes, order = interleaved(net.nodes, random.Random(seed))
+        scopes = dict(zip(order, structural_scopes(nodes), strict=True))
+        assert len({scopes[i] for i in left}) == len({scopes[i] for i in right}) == 1
+        assert scopes[left[0]] != scopes[right[0]]
+
+
+def test_branches_have_the_names_of_what_goes_in_and_comes_out():
+    net = Drawn()
+    ends = []
+    for name in ("photo", "speech"):
+        last = net.convs(2, takes=(name,))
+        for _ in range(2):
+            last = net.op("Add", net.convs(2, last), last)
+        ends.append(last)
+    trunk = net.convs(1, net.op("Concat", *ends))
+    for name in ("boxes", "kinds"):
+        last = net.convs(2, trunk)
+        for _ in range(2):
+            last = net.op("Add", net.convs(2, last), last)
+        net.op("Softmax", last, gives=(name,))
+    tops = {path[0] for path in net.scopes() if path}
+    assert {"photo", "speech", "boxes", "kinds"} <= tops
+
+
+def test_a_network_whose_skips_reach_far_is_no_single_block():
+    """Encoder, bottleneck and decoder of a U-Net, each of whose levels is a block of its own."""
+    net, skips, last = Drawn(), [], ()
+    levels = {}
+    for level in range(4):
+        last = (net.convs(2, *last, size=64 >> level),)
+        levels["down", level] = last[0]
+        skips.append(last[0])
+        last = (net.op("MaxPool", *last, size=32 >> level),)
+    last = net.convs(2, *last, size=4)
+    levels["bottom", 4] = last
+    for level in reversed(range(4)):
+        up = net.op("ConvTranspose", last, product=True, size=64 >> level)
+        last = net.convs(2, net.op("Concat", skips[level], up), size=64 >> level)
+        levels["up", level] = last
+    scopes = net.scopes()
+    assert len({scopes[i] for i in levels.values()}) == len(levels), scopes
+    assert max(Counter(scopes).values()) <= len(scopes) // 3
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_blocks_of_whatever_network_wait_for_each_other_in_no_circle(seed):
+    rng, net = random.Random(seed), Drawn()
+    for i in range(rng.randrange(9, 80)):
+        near = range(max(0, i - rng.choice((3, 12, 80))), i)
+        before = rng.sample(near, min(len(near), rng.choice((0, 1, 1, 1, 2, 3))))
+        kind = rng.choice(("Conv", "MatMul", "Relu", "Add", "Concat", "Gather"))
+        net.op(kind, *sorted(before), product=rng.random() < 0.5)
+    scopes = net.scopes()
+    assert len(scopes) == len(net.nodes)
+    # Ops outside of blocks are each by itself.
+    blocks = [path[0] if path else i for i, path in enumerate(scopes)]
+    number = {block: n for n, block in enumerate(dict.fromkeys(blocks))}
+    after = [[] for _ in number]
+    for i, node in enumerate(net.nodes):
+        for j in node.before:
+            if blocks[i] != blocks[j]:
+                after[number[blocks[j]]].append(number[blocks[i]])
+    assert topological_order(len(after), after) is not None, scopes
+
+
+def test_skips_within_skips_end_somewhere():
+    """As many outputs as layers: what is behind each is within what is behind the one before."""
+    net, last = Drawn(), ()
+    for i in range(400):
+        last = (net.conv(*last),)
+        net.op("Sigmoid", net.op("Relu", *last), gives=(f"out{i}",))
+    assert len(net.scopes()) == len(net.nodes)

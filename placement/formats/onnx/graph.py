@@ -49,7 +49,8 @@ def build_graph(model: onnx.ModelProto, name: str) -> tuple[Graph, tuple[str, ..
             f"{f' and {len(strange) - 1} more' if len(strange) > 1 else ''};"
             " the model can be placed, but not measured or run",
         )
-    scopes = node_scopes(nodes, read, constants.root, values)
+    outputs = {o.name for o in graph.output}
+    scopes = node_scopes(nodes, read, constants.root, values, outputs)
     return Graph(name, _ops(graph, nodes, read, values, constants, scopes), tensors), notes
 
 

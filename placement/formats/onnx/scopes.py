@@ -1,7 +1,7 @@
 """What an ONNX node tells about its scope: its own name, its modules, its weights."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import onnx
 
@@ -21,9 +21,10 @@ def node_scopes(
     read: Sequence[Sequence[str]],
     root: Mapping[str, str],
     values: Mapping[str, Value],
+    outputs: Collection[str],
 ) -> list[str]:
     """One scope per node; `read` are the values that each reads, `root` leads from constants to
-    stored weights."""
+    stored weights, `outputs` are the model's."""
     writer = {value: i for i, node in enumerate(nodes) for value in node.output if value}
     from_names = [_own_path(node) for node in nodes]
     # A model whose nodes have paths speaks through them alone: mixing two ways of naming gives
@@ -39,12 +40,14 @@ def node_scopes(
             ScopeNode(
                 node.op_type,
                 label,
-                by_name or (node.op_type in _PRODUCTS and any(v in root for v in node.input)),
+                node.op_type in _PRODUCTS and any(v in root for v in node.input),
                 (shape or ())[2:],
                 tuple(sorted(before)),
+                tuple(v for v in inputs if v and v not in writer and v not in root),
+                tuple(v for v in node.output if v in outputs),
             )
         )
-    return scopes(made)
+    return scopes(made, by_name=by_name)
 
 
 def _own_path(node: onnx.NodeProto) -> Path | None:

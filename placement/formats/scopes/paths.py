@@ -9,11 +9,13 @@ blocks, and neither are hundreds of them. Above all: what one name says by itsel
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
 from placement.formats.scopes.inherit import inherit
-from placement.formats.scopes.structure import ScopeNode, structural_scopes
+from placement.formats.scopes.naming import structural_scopes
+from placement.formats.scopes.structure import ScopeNode
 
 Path = tuple[str, ...]
 
@@ -114,14 +116,22 @@ MAX_TOP_GROUPS = 40
 MAX_IN_CIRCLES = 0.2  # of all ops
 
 
-def scopes(nodes: Sequence[ScopeNode]) -> list[str]:
-    """One slash path per op, empty for the top; nodes are in topological order."""
+def scopes(nodes: Sequence[ScopeNode], *, by_name: bool = False) -> list[str]:
+    """One slash path per op, empty for the top; nodes are in topological order.
+
+    Where labels are `by_name` of the ops themselves, each of them is believed; from names of
+    weights those of products are. Ops that call themselves part of a block are so even where it
+    waits for itself, as one that is used twice, as long as few ops say nothing.
+    """
     labels = tidy([node.label for node in nodes])
     found: list[tuple[str, ...]] | None = None
     if sum(label is not None for label in labels) > 0:
-        found = inherit(nodes, labels)
-        if not _fits(nodes, found):
-            found = None
+        believed = [replace(node, is_product=True) for node in nodes] if by_name else nodes
+        found = inherit(believed, labels)
+        if not _are_blocks(found) or _circles(nodes, found) > MAX_IN_CIRCLES * len(nodes):
+            said = [label or () for label in labels]
+            few_loose = labels.count(None) <= MAX_TOP_GROUPS
+            found = said if by_name and few_loose and _are_blocks(said) else None
     if found is None:
         found = structural_scopes(nodes)
     return ["/".join(path) for path in tidy_paths(found)]
@@ -167,19 +177,17 @@ def _letters(name: str) -> int:
     return max(map(len, "".join(c if c.isalpha() else " " for c in name).split()), default=0)
 
 
-def _fits(nodes: Sequence[ScopeNode], found: Sequence[tuple[str, ...]]) -> bool:
-    tops = [path[0] if path else "" for path in found]
-    groups = sorted(set(tops) - {""})
-    if not groups or (len(groups) > MAX_TOP_GROUPS and len(nodes) > 2 * MAX_TOP_GROUPS):
+def _are_blocks(found: Sequence[tuple[str, ...]]) -> bool:
+    """Whether groups at the top are neither none, nor all in one, nor hundreds."""
+    num_groups = len({path[0] for path in found if path})
+    if not num_groups or (num_groups > MAX_TOP_GROUPS and len(found) > 2 * MAX_TOP_GROUPS):
         return False
-    if len(groups) == 1 and len(nodes) > MAX_TOP_GROUPS:
-        return False
-    in_circles = _circles(nodes, tops)
-    return in_circles <= MAX_IN_CIRCLES * len(nodes)
+    return num_groups > 1 or len(found) <= MAX_TOP_GROUPS
 
 
-def _circles(nodes: Sequence[ScopeNode], tops: Sequence[str]) -> int:
+def _circles(nodes: Sequence[ScopeNode], found: Sequence[tuple[str, ...]]) -> int:
     """Number of ops in groups that, directly or not, both feed and read another group."""
+    tops = [path[0] if path else "" for path in found]
     after: dict[str, set[str]] = {top: set() for top in tops}
     for i, node in enumerate(nodes):
         for j in node.before:

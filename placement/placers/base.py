@@ -14,7 +14,7 @@ from placement.core.verb_options import PlaceOptions
 from placement.learning.live import Live
 from placement.parallel.executor import HERE, Executor
 from placement.search.progress import Progress, Report, quiet
-from placement.search.steps import Step
+from placement.search.steps import Step, deciding
 
 __all__ = [
     "Finalist",
@@ -48,6 +48,7 @@ class Placer(ABC):
     workload files), `all_cores` says that it computes on every core, so that it must not run beside
     a measurement, `learns_live` that it can learn from measurements, too. One that shows its steps
     has a `pseudo_code`, the lines that they are at, another one says in `no_steps` why it has none.
+    `tells_up_to` is the number of kernels up to which it tells at once why an op is where it is.
     `followed_with` are settings with which a page shows the steps of one that searches for long.
     `time_limit_s`, `seed` and `executor`, who carries out what can be done side by side, are common
     to all; a method without search or chance ignores them.
@@ -65,6 +66,7 @@ class Placer(ABC):
     learns_live: ClassVar[bool] = False
     pseudo_code: ClassVar[tuple[str, ...]] = ()
     no_steps: ClassVar[str] = ""
+    tells_up_to: ClassVar[int] = 0
     followed_with: ClassVar[Mapping[str, int]] = MappingProxyType({})
 
     time_limit_s: float | None = None
@@ -105,6 +107,11 @@ class Placer(ABC):
         to show tells the `report` how far it is, as `place` does.
         """
         raise NotImplementedError(f"{type(self).__name__} does not show its steps")
+
+    def step_of(self, problem: Problem, op: str) -> Step | None:
+        """The step that has put an op where `place` has it, None where no single one did."""
+        num_kernels = len(problem.kernels.ops)
+        return deciding(problem, tuple(self.steps(problem, num_kernels + 1)), op)
 
     def finalists(self, problem: Problem, report: Report = quiet) -> tuple[Finalist, ...]:
         """Good placements that differ, the best by prediction first: measuring chooses."""

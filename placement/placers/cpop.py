@@ -19,6 +19,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._lists.lists import (
     Priorities,
+    Wording,
     by_falling,
     earliest_finish,
     mean_costs,
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
     from placement.placers._lists.partial_plan import Plan
 
 
+WORDING = Wording("way", "left", line=4, line_if_fixed=3, last_line=5)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cpop(Placer):
     summary = "The critical path on the one device that runs it fastest, the rest around it"
     paper = "Topcuoglu, Hariri, Wu: HEFT and CPOP, IEEE TPDS 13(3), 2002"
-    quick_up_to = 1_000_000
+    quick_up_to, tells_up_to = 1_000_000, 20_000
     pseudo_code = (
         "way of an op = the longest mean way through it, from the begin to the end of the step",
         "the ops of the longest way of all go to the device that runs all of them fastest",
@@ -51,7 +55,7 @@ class Cpop(Placer):
         return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
 
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
-        from placement.placers._lists.finish_steps import Wording, finish_steps, path_on_one_device
+        from placement.placers._lists.finish_steps import finish_steps, path_on_one_device
         from placement.placers._lists.partial_plan import ranked
 
         found, flat = priorities(problem), flatten(problem)
@@ -63,8 +67,12 @@ class Cpop(Placer):
             way = ranked(plan, found, why, "way")
             return [way, path_on_one_device(plan, path, seconds, _fastest_device(flat, path))]
 
-        wording = Wording("way", "left", line=4, line_if_fixed=3, last_line=5)
-        return finish_steps(problem, found, first, wording, most, insertion=self.insertion)
+        return finish_steps(problem, found, first, WORDING, most, insertion=self.insertion)
+
+    def step_of(self, problem: Problem, op: str) -> Step | None:
+        from placement.placers._lists.finish_steps import finish_step_of
+
+        return finish_step_of(problem, priorities(problem), WORDING, op, insertion=self.insertion)
 
 
 def priorities(problem: Problem) -> Priorities:

@@ -28,6 +28,7 @@ class Etf(Placer):
         "Hwang, Chow, Anger, Lee: Scheduling with communication times, SIAM J. Comp. 18(2), 1989"
     )
     quick_up_to = 50_000
+    tells_up_to = 300
     pseudo_code = (
         "level of an op = the longest way of mean times from its start to the end, nothing sent",
         "for each ready op and each device: when are its inputs there, when is it free",

@@ -34,6 +34,7 @@ class GreedyFill(Placer):
     objectives = tuple(Objective)
     executions = tuple(Execution)
     quick_up_to = 3_000
+    tells_up_to = 300
     pseudo_code = (
         "for throughput, for many loads from an even share of the work to all of it:",
         "take the ops depth first, so that neighbours stay together",

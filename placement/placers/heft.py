@@ -15,6 +15,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._lists.lists import (
     Priorities,
+    Wording,
     by_falling,
     earliest_finish,
     mean_costs,
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
     from placement.placers._lists.partial_plan import Plan
 
 
+WORDING = Wording("rank", "left", line=3, line_if_fixed=3, last_line=4)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Heft(Placer):
     summary = "Ops by urgency, each on the device where it finishes first (list scheduling)"
     paper = "Topcuoglu, Hariri, Wu: HEFT and CPOP, IEEE TPDS 13(3), 2002"
-    quick_up_to = 1_000_000
+    quick_up_to, tells_up_to = 1_000_000, 20_000
     pseudo_code = (
         "rank of an op = its mean time + the longest mean way from its end to the end of the step",
         "take the ops by falling rank",
@@ -46,7 +50,7 @@ class Heft(Placer):
         return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
 
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
-        from placement.placers._lists.finish_steps import Wording, finish_steps
+        from placement.placers._lists.finish_steps import finish_steps
         from placement.placers._lists.partial_plan import ranked
 
         found = priorities(problem)
@@ -55,8 +59,12 @@ class Heft(Placer):
             why = "{op} has the highest rank: its way to the end of the step takes longest."
             return [ranked(plan, found, why, "rank")]
 
-        wording = Wording("rank", "left", line=3, line_if_fixed=3, last_line=4)
-        return finish_steps(problem, found, first, wording, most, insertion=self.insertion)
+        return finish_steps(problem, found, first, WORDING, most, insertion=self.insertion)
+
+    def step_of(self, problem: Problem, op: str) -> Step | None:
+        from placement.placers._lists.finish_steps import finish_step_of
+
+        return finish_step_of(problem, priorities(problem), WORDING, op, insertion=self.insertion)
 
 
 def priorities(problem: Problem) -> Priorities:

@@ -21,6 +21,7 @@ class MEtf(Placer):
     summary = "Earliest task first, on devices that have room for it (Baechi)"
     paper = "Jeon et al.: Baechi, SoCC 2020"
     quick_up_to = 50_000
+    tells_up_to = 300
     pseudo_code = (
         "level of an op = the longest way of mean times from its start to the end, nothing sent",
         "for each ready op and each device with room: when are its inputs there, when is it free",

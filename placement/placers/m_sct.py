@@ -35,6 +35,7 @@ class MSct(Placer):
     paper = "Hanen, Munier: Small communication delays, 1995; Jeon et al.: Baechi, SoCC 2020"
     needs = ("highspy",)
     quick_up_to = 2_000
+    tells_up_to = 300
     pseudo_code = (
         "favourites: which reader should follow each op without sending, by a linear program",
         "level of an op = the longest way of mean times from its start to the end, nothing sent",

@@ -32,6 +32,7 @@ class MTopo(Placer):
     summary = "Devices filled in topological order, each with an equal share of memory (Baechi)"
     paper = "Jeon et al.: Baechi, SoCC 2020"
     quick_up_to = 1_000_000
+    tells_up_to = 300
     pseudo_code = (
         "cap of a device = an even share of what all ops need, and the largest op besides",
         "take the ops in the order of the model",

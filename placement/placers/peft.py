@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.lists import Priorities, by_falling, earliest_finish, mean_costs
+from placement.placers._lists.lists import (
+    Priorities,
+    Wording,
+    by_falling,
+    earliest_finish,
+    mean_costs,
+)
 from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.simulator.flat import Flat, flatten
 
@@ -22,11 +28,14 @@ if TYPE_CHECKING:
     from placement.placers._lists.partial_plan import Plan
 
 
+WORDING = Wording("mean of table", "table", line=3, line_if_fixed=3, last_line=4)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Peft(Placer):
     summary = "Like HEFT, but each choice of device looks ahead to the end of the step"
     paper = "Arabnejad, Barbosa: List scheduling by an optimistic cost table, IEEE TPDS 25(3), 2014"
-    quick_up_to = 1_000_000
+    quick_up_to, tells_up_to = 1_000_000, 20_000
     pseudo_code = (
         "table[op, device] = the least time from its end there to the end of the step",
         "take the ready op with the highest mean of its row in the table",
@@ -41,7 +50,7 @@ class Peft(Placer):
         return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
 
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
-        from placement.placers._lists.finish_steps import Wording, finish_steps, table_ahead
+        from placement.placers._lists.finish_steps import finish_steps, table_ahead
         from placement.placers._lists.partial_plan import ranked
 
         found = priorities(problem)
@@ -50,8 +59,12 @@ class Peft(Placer):
             why = "{op} has the highest mean: even at best, most is left after it."
             return [table_ahead(plan, found), ranked(plan, found, why, "mean of table", line=1)]
 
-        wording = Wording("mean of table", "table", line=3, line_if_fixed=3, last_line=4)
-        return finish_steps(problem, found, first, wording, most, insertion=self.insertion)
+        return finish_steps(problem, found, first, WORDING, most, insertion=self.insertion)
+
+    def step_of(self, problem: Problem, op: str) -> Step | None:
+        from placement.placers._lists.finish_steps import finish_step_of
+
+        return finish_step_of(problem, priorities(problem), WORDING, op, insertion=self.insertion)
 
 
 def priorities(problem: Problem) -> Priorities:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class RoundRobin(Placer):
     summary = "Ops dealt to the devices in turn: a baseline that ignores all costs"
     objectives = tuple(Objective)
+    tells_up_to = 300
     pseudo_code = (
         "take the ops in the order of the model",
         "    put each on the next device in turn, of those that may run it",

@@ -6,7 +6,7 @@ steps are put together from stands in `step_parts.py`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -130,3 +130,18 @@ def ops_of_kernel(problem: Problem, k: int) -> tuple[str, ...]:
     unit = int(problem.unit_of_kernel[k])
     found = problem.sources[k] or problem.ops_of_unit[unit]
     return tuple(problem.graph.ops[i].name for i in found)
+
+
+def deciding(problem: Problem, steps: Sequence[Step], op: str) -> Step | None:
+    """The step that has put an op where the method's answer has it, None where none tells of it.
+
+    That is the last one after which its unit was there and before which it was not; the last step
+    of all, which mends an answer, and one for all that was not shown tell of no op.
+    """
+    unit, found, before = int(problem.unit_of_op[problem.graph.index[op]]), None, -1
+    for step in steps[:-1]:
+        device = step.devices[unit]
+        if device == steps[-1].devices[unit] != before and step.focus:
+            found = step
+        before = device
+    return found if before == steps[-1].devices[unit] else None

@@ -1,6 +1,7 @@
 """The side panel about selected ops shows the names of a file letter by letter."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from pages.ui.panels import inspector
 from placement import simulate
 from placement.core import formatting
 from placement.core.machine import Device, Link, Machine
+from placement.search.steps import deciding
 from studio import consequence
 from tests.pages import problems
 
@@ -30,6 +32,7 @@ def _drawn(ops=("b_conv",)):
     now = SimpleNamespace(
         model=SimpleNamespace(graph=problem.graph),
         problem=problem,
+        pinned_problem=problem,
         placement=placed,
         simulated=simulate(problem, placed),
         is_estimate=True,
@@ -113,11 +116,35 @@ def test_why_an_op_is_here_is_what_the_step_would_take_with_it_elsewhere():
     assert consequence.elsewhere(_now(problems.everywhere(bound), bound), ["b_conv"]) == ()
 
 
-def test_a_followed_method_tells_what_it_compared_for_an_op():
+def _placed_by(method, problem, **pins):
+    posed = replace(problem, pins=tuple(pins.items()))
+    return SimpleNamespace(
+        pinned_problem=posed,
+        placement=api.place(posed, method).placement,
+        named=SimpleNamespace(made_by=method, by_hand=method == "hand"),
+    )
+
+
+def test_a_method_tells_what_it_compared_for_an_op_though_nobody_has_followed_it():
     problem = problems.diamond()
-    steps = api.steps(problem, "heft").steps
+    now = _placed_by("heft", problem)
     for op in ("a_conv", "b_relu"):
-        told = inspector.reason_of(steps, op)
-        own = next(step for step in steps if step.ghosts and op in step.focus)
-        assert told == own.why and " finish at " in told
-    assert inspector.reason_of(steps[:1], "a_conv") == ""
+        own = deciding(problem, api.steps(problem, "heft").steps, op)
+        assert inspector.reason(now, op) == f"heft: {own.why}" and " finish at " in own.why
+    # What the method did not decide so it has no reason for.
+    now.placement = problems.everywhere(problem, b="cpu:1", c="cpu:1")
+    assert inspector.reason(now, "b_relu") == ""
+
+
+def test_what_is_pinned_is_where_it_is_for_that():
+    now = _placed_by("heft", problems.diamond(), b_conv="cpu:1")
+    assert inspector.reason(now, "b_conv") == "It is pinned to cpu:1."
+    now.named = SimpleNamespace(made_by="hand", by_hand=True)
+    assert inspector.reason(now, "b_conv") == "It is pinned to cpu:1."
+    assert inspector.reason(now, "a_conv") == ""
+
+
+def test_what_takes_long_to_tell_is_told_once_somebody_has_followed_the_method():
+    problem = problems.diamond()
+    now = _placed_by("local_search", problem)
+    assert inspector.reason(now, "b_conv").startswith("What local_search has compared is told")

@@ -24,7 +24,7 @@ from placement.placers._learned import Learner
 from placement.placers.genetic import Evolution, Genetic
 from placement.schedule.simulated import simulate
 from placement.search.feasible import missing_bytes
-from placement.search.steps import placed_ops
+from placement.search.steps import deciding, placed_ops
 from placement.simulator.evaluator import Evaluator
 from tests.checker import plan_faults
 from tests.instances import canonical_file, peft_file, random_problem
@@ -429,3 +429,38 @@ def test_a_placer_without_steps_says_so():
 @pytest.mark.parametrize("name", sorted(set(names()) - set(METHODS)))
 def test_who_shows_no_steps_says_why(name):
     assert placer_class(name).no_steps
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if placer_class(name).tells_up_to])
+def test_the_step_that_is_told_of_an_op_has_put_it_where_the_answer_has_it(name):
+    told = 0
+    scarce = [] if name == "round_robin" else [tight(3), tight(4)]
+    for problem in [*map(instance, range(12)), *scarce]:
+        found = pl.steps(problem, name)
+        placement = pl.place(problem, name).placement
+        for op in problem.graph.ops:
+            step = brief(name).step_of(problem, op.name)
+            whole = deciding(problem, found.steps, op.name)
+            if step is None or whole is None:
+                assert step is whole, (name, op.name)
+                continue
+            told += 1
+            assert step.why == whole.why and step.tables == whole.tables, (name, op.name)
+            assert placed_ops(problem, step)[op.name] == placement.device_of[op.name]
+            unit = problem.unit_of_op[problem.graph.index[op.name]]
+            group = {problem.graph.ops[i].name for i in problem.ops_of_unit[unit]}
+            assert group & set(step.focus), (name, op.name)
+    assert told > 60
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_method_tells_of_a_step_that_its_answer_has_undone(name):
+    for problem in [*map(instance, range(4)), tight(3)]:
+        try:
+            found = pl.steps(problem, name, settings=BRIEFLY.get(name, {}))
+        except ValueError:
+            continue
+        for op in problem.graph.ops:
+            step = deciding(problem, found.steps, op.name)
+            if step is not None:
+                assert placed_ops(problem, step)[op.name] == found.placement.device_of[op.name]

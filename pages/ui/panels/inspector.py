@@ -12,7 +12,7 @@ from pages.ui.shell import glossary
 from placement.core import formatting
 from placement.drawing.names import names_of
 from placement.drawing.op_reasons import Move, Why, why
-from placement.search.steps import Step
+from placement.placers import names, placer_class
 from studio import consequence
 from studio.consequence import Change
 from studio.snapshot import Studio
@@ -25,6 +25,10 @@ SLACK_HELP = (
 ELSEWHERE_HELP = (
     "All other ops stay where they are. Methods look at many ops at once, so one of them may be"
     " where it is for the sake of others; what would take less here is worth a try."
+)
+REASON_HELP = (
+    "What the method has compared when it chose this device, in its own plan, which the prediction"
+    " of the whole step may differ from. Steps shows all of its choices, one after another."
 )
 GROUP_HELP = (
     "The runtime runs these ops as one piece of work (one kernel), so they always share a device."
@@ -122,22 +126,33 @@ def _times(now: Studio, answer: Why) -> None:
 def _reason(now: Studio, ops: Sequence[str]) -> None:
     """Why these ops are here: what their method has compared, and what each other device would do.
 
-    The first where somebody has followed the method, and one op is asked for.
+    The first where one op is asked for, and the method can tell it.
     """
-    named = now.named
-    if len(ops) == 1 and not named.by_hand:
-        followed = cache.steps_so_far(now.pinned_problem, named.made_by)
-        said = "" if followed is None else reason_of(followed.steps, ops[0])
-        if said and followed is not None and followed.placement == now.placement:
-            st.text(f"{named.made_by}: {said}")
+    if len(ops) == 1:
+        said = reason(now, ops[0])
+        if said:
+            st.text(said, help=REASON_HELP)
     found = consequence.elsewhere(now, ops)
     if found:
         st.text(instead(found, now.problem.objective.per), help=ELSEWHERE_HELP)
 
 
-def reason_of(steps: Sequence[Step], op: str) -> str:
-    """What a method says of the step that has put an op on its device; empty where none did."""
-    return next((s.why for s in steps if s.ghosts and s.winner >= 0 and op in s.focus), "")
+def reason(now: Studio, op: str) -> str:
+    """Who or what has put an op where it is, and why, where anybody can tell; else empty."""
+    named, posed = now.named, now.pinned_problem
+    pinned = dict(posed.pins).get(op)
+    if pinned is not None:
+        return f"It is pinned to {pinned}."
+    if named.by_hand or named.made_by not in names():
+        return ""
+    step = cache.step_of(posed, named.made_by, now.placement, op)
+    if step is not None:
+        return f"{named.made_by}: {step.why}"
+    is_open = not cache.tells_at_once(posed, named.made_by)
+    is_open = is_open and cache.steps_so_far(posed, named.made_by) is None
+    if is_open and placer_class(named.made_by).pseudo_code:
+        return f"What {named.made_by} has compared is told here once it was followed in Steps."
+    return ""
 
 
 def instead(found: Sequence[tuple[str, Change]], per: str) -> str:

@@ -34,6 +34,7 @@ from placement.costs.offload import refusal, with_offload
 from placement.costs.what_if import Conditions
 from placement.placers import placer_class
 from placement.schedule.simulated import Simulated
+from placement.search.steps import Step, deciding
 from placement.simulator.path_steps import PathSteps
 from placement.simulator.path_steps import path_steps as path_steps_of
 from placement.simulator.simulate import MemoryCurve, memory_over_time
@@ -246,6 +247,30 @@ def steps_so_far(posed: Problem, placer: str) -> Steps | None:
     """The same where somebody has followed the method already; it is not begun for this."""
     is_there = searches(placer) or (posed.fingerprint, placer) in _followed
     return steps(posed, placer) if is_there else None
+
+
+def step_of(posed: Problem, placer: str, placement: Placement, op: str) -> Step | None:
+    """The step in which a method has put an op where a placement of its has it.
+
+    None where none tells of it, where the method would decide otherwise by itself, and where it
+    takes long to tell, until somebody has followed it.
+    """
+    known = steps_so_far(posed, placer)
+    if known is not None and known.placement == placement:
+        return deciding(posed, known.steps, op)
+    if not tells_at_once(posed, placer) or placed(posed, placer).placement != placement:
+        return None
+    return _step_of(posed, placer, op)
+
+
+def tells_at_once(posed: Problem, placer: str) -> bool:
+    """Whether a method tells of an op without having been followed."""
+    return len(posed.kernels.ops) <= placer_class(placer).tells_up_to
+
+
+@_kept(64)
+def _step_of(posed: Problem, placer: str, op: str) -> Step | None:
+    return placer_class(placer)().step_of(posed, op)
 
 
 _followed: set[tuple[str, str]] = set()

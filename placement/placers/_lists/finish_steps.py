@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.timeline import Span
-from placement.placers._lists.lists import Priorities, lanes_for, placement_from
+from placement.placers._lists.lists import Priorities, Wording, lanes_for, placement_from
 from placement.placers._lists.partial_plan import (
     Offer,
     Plan,
@@ -23,27 +22,22 @@ from placement.placers._lists.partial_plan import (
 )
 from placement.search.feasible import SCALES
 from placement.search.step_parts import kernel_called, name_of_kernel, table
-from placement.search.steps import Cell, Kind, Step, Table, is_equal, ops_of_kernel, question
+from placement.search.steps import (
+    Cell,
+    Kind,
+    Step,
+    Table,
+    is_equal,
+    ops_of_kernel,
+    placed_ops,
+    question,
+)
 from placement.simulator.flat import flatten
 
 # Ops of the queue that a step shows.
 QUEUE = 8
 # Devices that a sentence names besides the one that was chosen.
 MOST_OTHERS = 3
-
-
-class Wording(NamedTuple):
-    """How a method calls what its loop compares, and the lines of its pseudo-code.
-
-    `rank` is what its queue goes by and `left` what is left after an op on a device. `line` is
-    where a device is chosen, `line_if_fixed` where none is left to choose, `last_line` the end.
-    """
-
-    rank: str
-    left: str
-    line: int
-    line_if_fixed: int
-    last_line: int
 
 
 def finish_steps(
@@ -56,37 +50,75 @@ def finish_steps(
     insertion: bool,
 ) -> Iterator[Step]:
     """The steps of HEFT, CPoP and PEFT: `first` makes those before the loop, `most` is the most."""
-    from placement.placers._lists import lanes_compiled as fast
+    order = priorities.order
+    plan, placement, scale = _planned(problem, priorities, insertion=insertion)
+    yield from with_scale(first(plan), scale)
+    for i in range(order.size):
+        if i == most:
+            _go_on(plan, priorities, i, order.size)
+            yield plan.rest(wording.line, order[i:].tolist())
+            break
+        yield _next(plan, priorities, i, wording)
+    yield plan.ended(placement, wording.last_line)
 
-    flat, (order, ranks_s, left_s, wanted) = flatten(problem), priorities
+
+def finish_step_of(
+    problem: Problem, priorities: Priorities, wording: Wording, op: str, *, insertion: bool
+) -> Step | None:
+    """The step of these methods that has put an op where the answer has it: the others are gone
+    through as `place` does, all at once."""
+    unit = problem.unit_of_op[problem.graph.index[op]]
+    own = np.flatnonzero(problem.unit_of_kernel[priorities.order] == unit)
+    if not own.size:
+        return None
+    plan, placement, _ = _planned(problem, priorities, insertion=insertion)
+    _go_on(plan, priorities, 0, int(own[0]))
+    step = _next(plan, priorities, int(own[0]), wording)
+    is_there = placed_ops(problem, step)[op] == placement.device_of[op]
+    return step if is_there else None
+
+
+def _planned(
+    problem: Problem, priorities: Priorities, *, insertion: bool
+) -> tuple[Plan, Placement, float]:
+    """An empty plan, the answer, and the share of memory with which the answer's plan was made."""
+    flat = flatten(problem)
 
     def planned(scale: float) -> Plan:
         return Plan(problem, flat, lanes_for(flat, insertion=insertion, scale=scale))
 
     def attempt(scale: float) -> Placement:
-        lanes = planned(scale).lanes
-        fast.earliest_finish(flat, lanes, order, left_s, wanted)
-        return placement_from(problem, lanes)
+        plan = planned(scale)
+        _go_on(plan, priorities, 0, priorities.order.size)
+        return placement_from(problem, plan.lanes)
 
     placement, scale = placement_and_scale(problem, attempt, SCALES)
-    plan = planned(scale)
-    yield from with_scale(first(plan), scale)
-    lanes, found = plan.lanes, np.zeros(len(plan.names), dtype=np.bool_)
-    for i, k in enumerate(order.tolist()):
-        if i == most:
-            fast.earliest_finish(flat, lanes, order[i:], left_s, wanted)
-            yield plan.rest(wording.line, order[i:].tolist())
-            break
-        unit = int(flat.unit_of_kernel[k])
-        grouped = bool(lanes.device_of_unit[unit] >= 0)
-        fast.candidates(flat, lanes, unit, found)
-        fast.least_finish(flat, lanes, k, found, left_s[k])
-        offers = _offers(plan, found)
-        fast.earliest_finish(flat, lanes, order[i : i + 1], left_s, wanted)
-        d = int(lanes.device[k])
-        queue = _queue(problem, order[i : i + QUEUE].tolist(), ranks_s, wording.rank)
-        yield _chosen(plan, k, d, offers, queue, wording, grouped, fixed=d == wanted[k])
-    yield plan.ended(placement, wording.last_line)
+    return planned(scale), placement, scale
+
+
+def _go_on(plan: Plan, priorities: Priorities, start: int, end: int) -> None:
+    """Schedule the kernels of these places in the queue, as `place` does."""
+    from placement.placers._lists import lanes_compiled as fast
+
+    order, _, left_s, wanted = priorities
+    fast.earliest_finish(plan.flat, plan.lanes, order[start:end], left_s, wanted)
+
+
+def _next(plan: Plan, priorities: Priorities, i: int, wording: Wording) -> Step:
+    """The step of the kernel at a place in the queue, which comes next."""
+    from placement.placers._lists import lanes_compiled as fast
+
+    flat, lanes, (order, ranks_s, left_s, wanted) = plan.flat, plan.lanes, priorities
+    k, found = int(order[i]), np.zeros(len(plan.names), dtype=np.bool_)
+    unit = int(flat.unit_of_kernel[k])
+    grouped = bool(lanes.device_of_unit[unit] >= 0)
+    fast.candidates(flat, lanes, unit, found)
+    fast.least_finish(flat, lanes, k, found, left_s[k])
+    offers = _offers(plan, found)
+    _go_on(plan, priorities, i, i + 1)
+    d = int(lanes.device[k])
+    queue = _queue(plan.problem, order[i : i + QUEUE].tolist(), ranks_s, wording.rank)
+    return _chosen(plan, k, d, offers, queue, wording, grouped, fixed=d == wanted[k])
 
 
 def _offers(plan: Plan, found: NDArray[np.bool_]) -> list[Offer]:

@@ -30,6 +30,20 @@ class MeanCosts(NamedTuple):
     back_s: Floats
 
 
+class Wording(NamedTuple):
+    """How a method calls what its loop compares, and the lines of its pseudo-code.
+
+    `rank` is what its queue goes by and `left` what is left after an op on a device. `line` is
+    where a device is chosen, `line_if_fixed` where none is left to choose, `last_line` the end.
+    """
+
+    rank: str
+    left: str
+    line: int
+    line_if_fixed: int
+    last_line: int
+
+
 def mean_costs(flat: Flat) -> MeanCosts:
     """Compute per kernel (K,), a tensor's way to another device and between device and host (T,).
 

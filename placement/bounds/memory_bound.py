@@ -43,15 +43,21 @@ def beyond_memory_s(problem: Problem) -> float:
 def _prices(near_s: Floats, far_s: Floats, num_bytes: Floats, excess: float) -> list[float]:
     """Prices at which kernels change sides: the one at which as much as exceeds all room has left
     for the other devices, and others spread over all."""
-    free = np.flatnonzero((num_bytes > 0) & np.isfinite(near_s) & np.isfinite(far_s))
-    if not free.size:
+    price, left = leaving(near_s, far_s, num_bytes)
+    if not price.size:
         return [0.0]
+    wanted = [excess, *np.linspace(0.0, float(left[-1]), NUM_PRICES)]
+    at = np.minimum(np.searchsorted(left, wanted), price.size - 1)
+    return sorted({0.0, *price[at].tolist()})
+
+
+def leaving(near_s: Floats, far_s: Floats, num_bytes: Floats) -> tuple[Floats, Floats]:
+    """Prices of a byte at which kernels leave the near devices for far ones, rising, and the bytes
+    that have left by each; of kernels that could run on both."""
+    free = np.flatnonzero((num_bytes > 0) & np.isfinite(near_s) & np.isfinite(far_s))
     price = np.maximum(0.0, (far_s[free] - near_s[free]) / num_bytes[free])
     order = np.argsort(price, kind="stable")
-    left = np.cumsum(num_bytes[free][order])
-    wanted = [excess, *np.linspace(0.0, float(left[-1]), NUM_PRICES)]
-    at = np.minimum(np.searchsorted(left, wanted), free.size - 1)
-    return sorted({0.0, *price[order][at].tolist()})
+    return np.asarray(price[order], dtype=np.float64), np.cumsum(num_bytes[free][order])
 
 
 def _longest_path_s(problem: Problem, kernel_s: Floats) -> float:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.bounds.memory_bound import leaving
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.problem import Problem
@@ -240,13 +241,9 @@ def _prices(ways: _Ways, seconds: Floats, num_bytes: Floats) -> list[float]:
     excess = float(num_bytes.sum()) - ways.room
     if not lies.any() or excess <= 0.0:
         return [0.0]
-    near_s, far_s = _near_and_far(ways, seconds)
-    free = np.flatnonzero((num_bytes > 0) & np.isfinite(near_s) & np.isfinite(far_s))
-    if not free.size:
+    price, left = leaving(*_near_and_far(ways, seconds), num_bytes)
+    if not price.size:
         return [0.0]
-    price = np.maximum(0.0, (far_s[free] - near_s[free]) / num_bytes[free])
-    order = np.argsort(price, kind="stable")
-    at = int(np.searchsorted(np.cumsum(num_bytes[free][order]), excess))
-    middle = float(price[order[min(at, free.size - 1)]])
+    middle = float(price[min(int(np.searchsorted(left, excess)), price.size - 1)])
     around = middle * np.geomspace(0.3, 1.5, NUM_PRICES - 1)
     return sorted({0.0, middle, *around.tolist()})

@@ -18,7 +18,7 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.parallel.executor import Executor
-from placement.placers.annealing_split import contiguous_start
+from placement.placers.annealing_split import STEPS_PER_UNIT, contiguous_start
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.splits.annealing.search import Budget, silent
 from placement.splits.model.contract import Units
@@ -33,8 +33,7 @@ SEARCH_SHARE, BRANCH_SHARE = 0.3, 0.3
 NODES, MOST_NODES = 200_000, 4_000_000
 # With more units than these trying all splits leads nowhere.
 MOST_BRANCHING = 100
-# Steps of the annealing per unit and the most in all where there is no time limit.
-STEPS_PER_UNIT = {Objective.LATENCY: 3_000, Objective.THROUGHPUT: 20_000}
+# The most steps of the annealing where there is no time limit.
 MOST_STEPS = {Objective.LATENCY: 2_000_000, Objective.THROUGHPUT: 4_000_000}
 # With more units than these, all splits into calls are too many to begin with.
 FEW_UNITS, CALL_NODES, MOST_CALL_NODES = 40, 20_000, 200_000
@@ -147,24 +146,32 @@ class _Clock:
         return self._end_s - self._now()
 
 
-class _CallProof:
-    """What is known of the best latency while the search goes on, and then all splits by calls."""
+class _Account:
+    """What is known of the best value while it is searched for and proven.
+
+    It is `open` while there is something to prove, time for it, and somebody who wants to know.
+    """
 
     def __init__(self, clock: _Clock, report: Report) -> None:
-        self._clock, self._report = clock, report
-        self.bound_s, self.open = 0.0, True
+        self.clock, self._report = clock, report
+        self.bound_s, self.open, self._stopped = 0.0, True, False
 
     def hear(self, best_s: float, bound_s: float, share: float = 0.0) -> bool:
-        """A value and a bound; whether there is still something to prove, and time for it."""
+        """A value and a bound; whether somebody still wants to know."""
         self.bound_s = max(self.bound_s, bound_s)
-        going_on = self._report(Progress(best_s, self.bound_s, note=_note(best_s, self.bound_s)))
+        said = _note(best_s, self.bound_s)
+        self._stopped |= not self._report(Progress(best_s, self.bound_s, note=said))
         proven = best_s <= self.bound_s * PROVEN
-        self.open = going_on and not proven and self._clock.left_s() > 0
-        return going_on
+        self.open = not (self._stopped or proven or self.clock.left_s() <= 0)
+        return not self._stopped
+
+
+class _CallProof(_Account):
+    """The best latency, and then all splits by calls."""
 
     def run(self, search: "CallBranchSearch") -> Ints | None:
         """Slots of classes of the best split, None where there is none (or none was found)."""
-        nodes, most = 0, MOST_CALL_NODES if math.isinf(self._clock.left_s()) else math.inf
+        nodes, most = 0, MOST_CALL_NODES if math.isinf(self.clock.left_s()) else math.inf
         while self.open and not search.complete and nodes < most:
             search.go_on(CALL_NODES)
             nodes += CALL_NODES
@@ -172,26 +179,22 @@ class _CallProof:
         return search.slot_of_class
 
 
-class _Proof:
-    """Raises the bound of a split, and may find better ones on the way."""
+class _Proof(_Account):
+    """The largest load: raises the bound of a split, and may find better ones on the way."""
 
     def __init__(
         self, units: Units, known: Ints, known_s: float, clock: _Clock, report: Report
     ) -> None:
         from placement.splits.bounds.loads import throughput_bound_s
 
-        self.units, self.clock, self._report = units, clock, report
-        self.device_of_unit, self.load_s = known, known_s
-        self.bound_s, self._stopped = 0.0, False
+        super().__init__(clock, report)
+        self.units, self.device_of_unit, self.load_s = units, known, known_s
         self.raise_to(throughput_bound_s(units))
 
     def raise_to(self, bound_s: float) -> bool:
-        """Hear of a bound; whether there is still something to prove, and time for it."""
-        self.bound_s = max(self.bound_s, bound_s)
-        self._stopped |= not self._report(
-            Progress(self.load_s, self.bound_s, note=_note(self.load_s, self.bound_s))
-        )
-        return not (self._stopped or self._proven() or self.clock.left_s() <= 0)
+        """Hear of a bound; whether to go on."""
+        self.hear(self.load_s, bound_s)
+        return self.open
 
     def run(self) -> None:
         from placement.splits.bounds.crowd import crowd_bound_s
@@ -247,9 +250,10 @@ class _Proof:
         """Try all splits as far as that goes; whether there is still something to prove."""
         from placement.splits.exact.branch import BranchSearch
         from placement.splits.exact.branch_priced import PricedBranchSearch
+        from placement.splits.exact.branching import Branching
 
         is_plain = self.units.instance.rules.is_plain
-        search: BranchSearch | PricedBranchSearch = (
+        search: Branching = (
             BranchSearch(self.units, self.device_of_unit, self.load_s)
             if is_plain
             else PricedBranchSearch(self.units, self.device_of_unit, self.load_s)
@@ -263,9 +267,6 @@ class _Proof:
                 self.device_of_unit, self.load_s = search.best.copy(), search.best_s
             more = self.raise_to(search.bound_s)
         return more
-
-    def _proven(self) -> bool:
-        return self.load_s <= self.bound_s * PROVEN
 
 
 def _note(value_s: float, bound_s: float) -> str:

@@ -11,6 +11,7 @@ from placement.compiled.jit import inlined, jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.model.contract import UnitArrays
+from placement.splits.model.nets_compiled import count_nets
 from placement.splits.model.timing import TimedNodes
 
 
@@ -26,22 +27,14 @@ class Slots(NamedTuple):
 @jit
 def slots_of(slot: Ints, units: UnitArrays, nodes: TimedNodes, num_slots: int) -> Slots:
     """The slots' sums for the slot of each unit (U,)."""
-    net_ptr, net_units, net_cost_s = units.net_ptr, units.net_units, units.net_cost_s
     seconds, held_bytes = np.zeros(num_slots), np.zeros(num_slots)
     nodes_in = np.zeros(num_slots, np.int64)
-    held = np.zeros((len(net_cost_s), num_slots), np.int64)
     for u in range(len(slot)):
         if slot[u] >= 0:
             seconds[slot[u]] += units.acc_s[u]
             held_bytes[slot[u]] += units.size_bytes[u]
             nodes_in[slot[u]] += nodes.node_ptr[u + 1] - nodes.node_ptr[u]
-    for net in range(len(net_cost_s)):
-        for p in range(net_ptr[net], net_ptr[net + 1]):
-            if slot[net_units[p]] >= 0:
-                held[net, slot[net_units[p]]] += 1
-        for s in range(num_slots):
-            if 0 < held[net, s] < net_ptr[net + 1] - net_ptr[net]:
-                seconds[s] += net_cost_s[net]
+    held = count_nets(slot, num_slots, num_slots, units, seconds)
     return Slots(seconds, held_bytes, nodes_in, held)
 
 

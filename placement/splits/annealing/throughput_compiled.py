@@ -9,6 +9,7 @@ from placement.compiled.random import below, seeded, uniform
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.model.contract import UnitArrays
+from placement.splits.model.nets_compiled import count_nets
 
 # The units of nets with more of them are not moved together.
 WIDEST_NET = 32
@@ -26,20 +27,13 @@ class Loads(NamedTuple):
 def loads_of(device: Ints, units: UnitArrays) -> Loads:
     """The devices' sums for the device of each unit (U,)."""
     acc_s, cpu_s, size_bytes = units.acc_s, units.cpu_s, units.size_bytes
-    net_ptr, net_units, net_cost_s = units.net_ptr, units.net_units, units.net_cost_s
     num_accelerators, num_devices = units.num_accelerators, units.allowed.shape[1]
     load, held_bytes = np.zeros(num_devices), np.zeros(num_devices)
-    held = np.zeros((len(net_cost_s), num_devices), np.int64)
     for u in range(len(device)):
         d = device[u]
         load[d] += acc_s[u] if d < num_accelerators else cpu_s[u]
         held_bytes[d] += size_bytes[u]
-    for net in range(len(net_cost_s)):
-        for p in range(net_ptr[net], net_ptr[net + 1]):
-            held[net, device[net_units[p]]] += 1
-        for d in range(num_accelerators):
-            if 0 < held[net, d] < net_ptr[net + 1] - net_ptr[net]:
-                load[d] += net_cost_s[net]
+    held = count_nets(device, num_devices, num_accelerators, units, load)
     return Loads(load, held_bytes, held)
 
 

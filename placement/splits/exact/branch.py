@@ -10,24 +10,23 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.bounds.loads import offload_s
+from placement.splits.exact.branching import Branching
 from placement.splits.model.contract import Units
 
-# Sums of the same times in another order differ by this much at most.
-_ROUNDING = 1e-12
 
+class BranchSearch(Branching):
+    """Devices of units, by plain sums."""
 
-class BranchSearch:
-    """A search that is continued for some nodes at a time.
-
-    `best_s` and `best` (U,) start from a known split; `complete` says that none is better.
-    """
+    # Sums of the same times in another order differ by this much at most.
+    rounding = 1e-12
 
     def __init__(self, units: Units, known: Ints, known_s: float) -> None:
         from placement.splits.exact.branch_compiled import Tree
 
         instance = units.instance
         num, k, num_devices = units.num_units, instance.num_accelerators, instance.num_devices
-        self.units, self.best, self.best_s, self.complete = units, known.copy(), known_s, False
+        super().__init__(known, known_s)
+        self.units = units
         is_acc = np.arange(num_devices) < k
         self._work_s: Floats = np.where(is_acc, units.acc_s[:, None], units.cpu_s[:, None])
         self._limit_bytes = np.where(is_acc, instance.limit_bytes, np.inf)
@@ -44,7 +43,6 @@ class BranchSearch:
         )
 
     def go_on(self, max_nodes: int) -> None:
-        """Search `max_nodes` nodes more, or to the end."""
         from placement.splits.exact.branch_compiled import branch
 
         self.best_s, self.complete = branch(
@@ -59,10 +57,6 @@ class BranchSearch:
             self.best_s,
             max_nodes,
         )
-
-    @property
-    def bound_s(self) -> float:
-        return self.best_s * (1.0 - _ROUNDING) if self.complete else 0.0
 
     def _rest_s(self) -> Floats:
         """Accelerator work that the units from each depth on leave beside busy CPUs, (U + 1,)."""

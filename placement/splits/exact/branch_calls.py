@@ -10,19 +10,19 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.annealing.latency import CallSearch
+from placement.splits.exact.branching import Branching
 from placement.splits.model.instance import SplitInstance
 from placement.splits.model.timing import Timing
 
-# Sums of the same times in another order differ by this much at most.
-_ROUNDING = 1e-12
 
+class CallBranchSearch(Branching):
+    """Slots of units, with at most `calls_each` calls per accelerator.
 
-class CallBranchSearch:
-    """A search that is continued for some nodes at a time.
-
-    It starts from a known split, slots of classes with -1 for a CPU, or from none at `best_s`
-    infinite; `complete` says that none with at most `calls_each` calls per accelerator is better.
+    The known split are slots of classes with -1 for a CPU.
     """
+
+    # Sums of the same times in another order differ by this much at most.
+    rounding = 1e-12
 
     def __init__(
         self, instance: SplitInstance, known: Ints | None = None, calls_each: int = 1
@@ -32,11 +32,10 @@ class CallBranchSearch:
         self.search = CallSearch(instance, calls_each)
         units = self.search.units
         num = units.num_units
-        self._best = np.full(num, -1, dtype=np.int64)
-        self.best_s, self.complete = np.inf, False
+        super().__init__(np.full(num, -1, dtype=np.int64))
         if known is not None:
-            self._best[units.unit_of_class] = known
-            self.best_s = self.search.value_s(self._best)
+            self.best[units.unit_of_class] = known
+            self.best_s = self.search.value_s(self.best)
         self._order = _first_nodes(self.search.timing)
         self._walk = Walk(
             depth=np.zeros(1, dtype=np.int64),
@@ -46,7 +45,6 @@ class CallBranchSearch:
         )
 
     def go_on(self, max_nodes: int) -> None:
-        """Search `max_nodes` nodes more, or to the end."""
         from placement.splits.exact.branch_calls_compiled import branch_calls
 
         units, timing = self.search.units, self.search.timing
@@ -59,7 +57,7 @@ class CallBranchSearch:
             units.arrays,
             timing.nodes,
             _least_s(timing),
-            self._best,
+            self.best,
             self.best_s,
             max_nodes,
         )
@@ -67,11 +65,7 @@ class CallBranchSearch:
     @property
     def slot_of_class(self) -> Ints | None:
         """The best split known, None if there is none."""
-        return self._best[self.search.units.unit_of_class] if np.isfinite(self.best_s) else None
-
-    @property
-    def bound_s(self) -> float:
-        return self.best_s * (1.0 - _ROUNDING) if self.complete else 0.0
+        return self.best[self.search.units.unit_of_class] if np.isfinite(self.best_s) else None
 
 
 def _first_nodes(timing: Timing) -> Ints:

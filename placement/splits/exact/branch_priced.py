@@ -7,22 +7,21 @@ knows only what is certain of the loads so far, so it ends on small graphs.
 import numpy as np
 
 from placement.core.graph import Ints
+from placement.splits.exact.branching import Branching
 from placement.splits.model.contract import Units
 
-# Splits that are better by no more than this share are not looked for.
-_ROUNDING = 1e-10
 
+class PricedBranchSearch(Branching):
+    """Devices of units, by what is certain of their loads."""
 
-class PricedBranchSearch:
-    """A search that is continued for some nodes at a time.
-
-    `best_s` and `best` (U,) start from a known split; `complete` says that none is better.
-    """
+    # Twice the share by which splits must be better to be looked for.
+    rounding = 2e-10
 
     def __init__(self, units: Units, known: Ints, known_s: float) -> None:
         from placement.splits.exact.branch_priced_compiled import Descent
 
-        self.units, self.best, self.best_s, self.complete = units, known.copy(), known_s, False
+        super().__init__(known, known_s)
+        self.units = units
         heavy = np.where(units.on_acc, units.acc_s, units.cpu_s)
         self._order = np.argsort(-heavy, kind="stable")
         self._descent = Descent(
@@ -32,7 +31,6 @@ class PricedBranchSearch:
         )
 
     def go_on(self, max_nodes: int) -> None:
-        """Search `max_nodes` nodes more, or to the end."""
         from placement.splits.exact.branch_priced_compiled import branch_priced
 
         self.best_s, self.complete = branch_priced(
@@ -44,7 +42,3 @@ class PricedBranchSearch:
             self.best_s,
             max_nodes,
         )
-
-    @property
-    def bound_s(self) -> float:
-        return self.best_s * (1.0 - 2 * _ROUNDING) if self.complete else 0.0

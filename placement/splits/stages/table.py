@@ -39,9 +39,10 @@ class Ideals(ABC):
         """The same where a stage keeps its values, too, and state of so many requests, within a
         share of memory.
 
-        In one call all that is made and received is kept until its end; in two calls, what the
-        second one reads. Schedules that make more calls may need less, so only weights and state
-        of one request count otherwise.
+        Counted as if all that is made and received were kept until the end of a call, and in two
+        calls, what the second one reads: never too little. Values are let go before, and schedules
+        that make more calls may need less, so only weights and state of one request count
+        otherwise.
         """
         sizes = self.table.sizes.copy()
         sizes[:, 4] *= num_requests

@@ -21,9 +21,11 @@ from placement.schedule.segments import make_schedule
 from placement.search.feasible import final_s
 from placement.splits.exact.linear import linear_orders
 from placement.splits.stages.blocks import blocks_of
+from placement.splits.stages.chains import best_chains, chains_up_to
 from placement.splits.stages.coarsening import FIRST_SHARE, coarser
 from placement.splits.stages.kinds import kinds_of
 from placement.splits.stages.search import best_of_orders, best_split
+from placement.splits.stages.table import beginnings
 from tests.contiguity import forward_units
 from tests.instances import random_problem
 
@@ -256,6 +258,32 @@ def test_devices_that_were_left_out_leave_nothing_proven(seed, monkeypatch):
     monkeypatch.setattr("placement.splits.stages.kinds.MOST_STATES", 4)
     assert not kinds_of(problem).is_complete
     assert placed(problem, "ideals_dp")[1] == "contiguous stages"
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+@pytest.mark.parametrize("seed", range(6))
+def test_states_are_left_out_where_fewer_devices_are_as_good(seed, objective):
+    """And what is left is what it would be with all of them, to the bit."""
+    alike = seed % 2 == 0
+    problem = (
+        problem_of(inference(seed, 7), machine_of(3), seed, slow_host=2.0)
+        if alike
+        else random_problem(seed, num_ops=7, num_devices=3)
+    )
+    problem = replace(problem, objective=objective)
+    kinds, blocks = kinds_of(problem), blocks_of(problem)
+    ideals = beginnings(blocks, kinds, np.arange(blocks.num_blocks))
+    used = np.arange(kinds.num_states)[:, None] // kinds.stride % (kinds.most + 1)
+    few = best_chains(ideals, np.inf)
+    all_of_them = chains_up_to(ideals, few.cap_s / (1 + 1e-12))
+    assert np.isfinite(few.least_s) and few.least_s == all_of_them.least_s
+    np.testing.assert_array_equal(few.device_of_block(), all_of_them.device_of_block())
+    for row, every in zip(few.best_s, all_of_them.best_s, strict=True):
+        for state in range(kinds.num_states):
+            no_more = (used <= used[state]).all(axis=1)
+            no_more[state] = False
+            is_beaten = (every[no_more] <= every[state]).any()
+            assert row[state] == (np.inf if is_beaten else every[state])
 
 
 def test_a_chain_is_one_linear_order():

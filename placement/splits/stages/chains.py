@@ -27,7 +27,8 @@ class Stage(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Chains:
     """Chains of stages of loads up to `cap_s`: the least value by (ideal, state), and the stage
-    that came last in it. Where nothing is below the cap nothing is known above it."""
+    that came last in it. Where nothing is below the cap nothing is known above it, and where all
+    states are not asked for, nothing of those that others with fewer devices are as good as."""
 
     ideals: Ideals
     cap_s: float
@@ -59,33 +60,41 @@ class Chains:
 
 
 def best_chains(ideals: Ideals, upper_s: float = np.inf, most_stages: int | None = None) -> Chains:
-    """Chains up to `upper_s` where that is known, else below a threshold that lets one through.
+    """The best chains up to `upper_s` where that is known, else below a threshold that lets one
+    through; of no state that fewer devices are as good in.
 
     For throughput a chain is worth its largest load; for latency the sum of all, as stages run in
     turn, and there is no threshold.
     """
     if ideals.blocks.problem.objective is Objective.LATENCY:
-        return chains_up_to(ideals, np.inf, most_stages)
+        return _chains(ideals, np.inf, most_stages)
     if np.isfinite(upper_s):
-        return chains_up_to(ideals, upper_s, most_stages)
+        return _chains(ideals, upper_s, most_stages)
     bound_s, most_s = least_load_s(ideals.blocks, ideals.kinds), ideals.most_s
     slack = FIRST_SLACK
     while True:
         cap_s = min(bound_s + slack * max(bound_s, TINY * most_s), most_s)
-        chains = chains_up_to(ideals, cap_s, most_stages)
+        chains = _chains(ideals, cap_s, most_stages)
         if np.isfinite(chains.least_s) or cap_s >= most_s:
             return chains
         slack *= 2.0
 
 
-def chains_up_to(ideals: Ideals, cap_s: float, most_stages: int | None = None) -> Chains:
-    """All chains up to `cap_s`, of those of all blocks the ones of no more stages than that."""
+def chains_up_to(ideals: Ideals, cap_s: float) -> Chains:
+    """All chains up to `cap_s`, in every state."""
+    return _chains(ideals, cap_s, every_state=True)
+
+
+def _chains(
+    ideals: Ideals, cap_s: float, most_stages: int | None = None, *, every_state: bool = False
+) -> Chains:
+    """Chains up to `cap_s`, of those of all blocks the ones of no more stages than that."""
     from placement.splits.stages.stages_compiled import best_chains as compiled
 
     in_turn = ideals.blocks.problem.objective is Objective.LATENCY
     # Sums of the same times in another order differ by rounding.
     cap_s *= 1.0 + 1e-12
-    best_s, came = compiled(ideals.table, cap_s, bool(in_turn))
+    best_s, came = compiled(ideals.table, cap_s, bool(in_turn), every_state)
     if most_stages is not None:
         best_s[-1, ideals.kinds.num_used > most_stages] = np.inf
     return Chains(ideals, cap_s, best_s, came)

@@ -100,22 +100,25 @@ def stage_loads_s(table: Table, i: int, j: int, in_turn: bool, loads_s: Floats) 
 
 
 @jit
-def best_chains(table: Table, cap_s: float, in_turn: bool) -> tuple[Floats, Ints]:
+def best_chains(
+    table: Table, cap_s: float, in_turn: bool, every_state: bool
+) -> tuple[Floats, Ints]:
     """Least value by (ideal, state) over chains of stages of loads up to `cap_s`.
 
     A state counts the devices used of each kind. The value is the largest load, or the sum of all
     for stages that run `in_turn`. Also the ideal i and the way w of the last stage, as i * W + w.
+    But for `every_state` one is left out, as infinite, where another with no more devices of any
+    kind has no larger value: whatever stages follow the one may follow the other.
     """
     num_ideals, num_ways = table.work_s.shape
-    num_states = 1
-    for k in range(table.most.size):
-        num_states *= table.most[k] + 1
+    used = _used(table)
+    num_states = used.shape[1]
     best = np.full((num_ideals, num_states), np.inf)
     came = np.full((num_ideals, num_states), -1, dtype=np.int64)
     # The states that an ideal was reached in are few: listed, they need no search.
     states = np.zeros((num_ideals, num_states), dtype=np.int64)
     counts = np.zeros(num_ideals, dtype=np.int64)
-    loads_s = np.zeros(num_ways)
+    loads_s, least = np.zeros(num_ways), np.zeros(num_states)
     best[0, 0], counts[0] = 0.0, 1
     for j in range(1, num_ideals):
         for i in range(j - 1, -1, -1):
@@ -134,17 +137,49 @@ def best_chains(table: Table, cap_s: float, in_turn: bool) -> tuple[Floats, Ints
             for w in range(num_ways):
                 if loads_s[w] > cap_s:
                     continue
-                stride, most = table.stride[table.kind[w]], table.most[table.kind[w]]
+                k = table.kind[w]
+                stride, most = table.stride[k], table.most[k]
                 for n in range(counts[i]):
                     s = states[i, n]
-                    if s // stride % (most + 1) == most:
+                    if used[k, s] == most:
                         continue
                     value = best[i, s] + loads_s[w] if in_turn else max(best[i, s], loads_s[w])
                     if value < best[j, s + stride]:
                         best[j, s + stride] = value
                         came[j, s + stride] = i * num_ways + w
+        if not every_state:
+            _leave_out(table, used, best[j], least)
         for s in range(num_states):
             if best[j, s] < np.inf:
                 states[j, counts[j]] = s
                 counts[j] += 1
     return best, came
+
+
+@jit
+def _used(table: Table) -> Ints:
+    """How many devices of each kind a state counts (K, S)."""
+    num_states = 1
+    for k in range(table.most.size):
+        num_states *= table.most[k] + 1
+    used = np.zeros((table.most.size, num_states), dtype=np.int64)
+    for k in range(table.most.size):
+        for s in range(num_states):
+            used[k, s] = s // table.stride[k] % (table.most[k] + 1)
+    return used
+
+
+@jit
+def _leave_out(table: Table, used: Ints, best: Floats, least: Floats) -> None:
+    """Make infinite what is no better than a state with no more devices of any kind.
+
+    In `least` (S,) is the least value with no more devices than a state's.
+    """
+    for s in range(best.size):
+        before = np.inf
+        for k in range(table.most.size):
+            if used[k, s] > 0:
+                before = min(before, least[s - table.stride[k]])
+        least[s] = min(before, best[s])
+        if before <= best[s]:
+            best[s] = np.inf

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -223,11 +224,15 @@ def running(verb: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def _started(verb: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def _started(verb: str, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "placement", *WORK[verb], "--machine", "ray"]
     command += ["--placer", "round_robin", "--steps", "100000", "--jsonl", *arguments]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **variables},
+        text=True,
     ) as process:
         try:
             yield process
@@ -252,10 +257,15 @@ def killed(process: subprocess.Popen[str], *victims: psutil.Process) -> Ended:
 def of_a_head(nodes: Nodes, chance: random.Random) -> list[Ended]:
     """Kill all processes of the head under a run and a training, somewhere in their steps."""
     with ExitStack() as stack:
-        both = [stack.enter_context(_started(verb)) for verb in WORK]
+        # Of those that have one home one measures at a time; profiles are in that of this process.
+        apart = {"PLACEMENT_STUDIO_HOME": stack.enter_context(TemporaryDirectory())}
+        homes = {"run": {}, "train": apart}
+        both = [stack.enter_context(_started(verb, **homes[verb])) for verb in WORK]
         for process in both:
+            # Meanwhile the other one comes no further than what it says fills its pipe: hosts
+            # that wait for each other's values take all of a core's time.
             _await_step(process)
-            # What nobody reads would stop it.
+        for process in both:
             threading.Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
         time.sleep(chance.uniform(0.0, RUN_S))
         begun_s = time.monotonic()

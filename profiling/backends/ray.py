@@ -76,7 +76,7 @@ class Ray(Backend):
     ) -> Executor | None:
         """A batch of placements goes there where each share of it takes so many visits of kernels
         and tensors."""
-        from profiling.backends._ray.farm import Hosts
+        from profiling.backends._ray.executor import Hosts
 
         if not asked and self._cluster is None:
             # Nobody was connected, so the machine is only a description.

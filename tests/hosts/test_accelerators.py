@@ -1,5 +1,7 @@
 """Accelerators of hosts: placed on and run like those of one computer, here pretended ones."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -20,9 +22,14 @@ PRETENDED = tuple(
 )
 
 
+# The second node's first one is the first node's second.
+VISIBLE = {"alpha": "0,1", "beta": "1,2"}
+
+
 def give(worker):
     """Let a host have accelerators that are none: see tests/profiling/backends/pretend.py."""
     worker.patched, own = pytest.MonkeyPatch(), Torch.devices
+    worker.patched.setenv("PRETEND_VISIBLE_DEVICES", VISIBLE[worker._host.name])
     put_in_place(worker.patched, lambda name: Pretend(compute_s=1e-3))
     worker.patched.setattr(Torch, "devices", lambda torch: (*own(torch), *PRETENDED))
 
@@ -33,14 +40,14 @@ def take_back(worker):
 
 @pytest.fixture(scope="module")
 def pretending(cluster):
-    """The machine of all nodes, where the first host has two accelerators."""
+    """The machine of all nodes, which see two accelerators each, one of them both."""
     import ray
 
     cluster.machine()
     over = backends.get("ray").cluster()
 
     def have(change):
-        ray.get(over.workers["alpha"].__ray_call__.remote(change))
+        ray.get([over.workers[host].__ray_call__.remote(change) for host in VISIBLE])
         over._facts.clear()
 
     have(give)
@@ -55,10 +62,10 @@ def model():
 
 def test_hosts_say_what_they_have(pretending):
     devices = {device.name: device for device in pretending.devices}
-    names = ["alpha/cpu:0", "beta/cpu:0", "alpha/pretend:0", "alpha/pretend:1"]
-    assert list(devices) == names, "the second host is on the same computer"
+    names = ["alpha/cpu:0", "beta/cpu:0", "alpha/pretend:0", "alpha/pretend:1", "beta/pretend:1"]
+    assert list(devices) == names, "both hosts are on one computer"
     assert devices["alpha/pretend:0"].memory_bytes == 2**30
-    assert len(pretending.links) == 12
+    assert len(pretending.links) == 20
 
 
 def test_outputs_are_those_of_local_lanes_to_the_bit(pretending, model):
@@ -108,6 +115,9 @@ def test_links_to_them_are_measured_through_their_host(pretending, model):
     back = links["beta/cpu:0", "alpha/cpu:0"]
     assert both.latency_s == pytest.approx(back.latency_s + copied.latency_s)
     assert both.bytes_per_s < min(back.bytes_per_s, copied.bytes_per_s)
+    across = ["alpha/pretend:0", "alpha/cpu:0", "beta/cpu:0", "beta/pretend:1"]
+    legs = [links[way].latency_s for way in pairwise(across)]
+    assert links[across[0], across[-1]].latency_s == pytest.approx(sum(legs))
     assert sent.latency_s > 1e-6 and all(row.count(None) == 0 for row in profile.compute_s)
 
 

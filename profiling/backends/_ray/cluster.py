@@ -1,39 +1,27 @@
 """A running Ray cluster and an actor on each of its hosts: who is asked, and who is gone."""
 
 import itertools
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
-from ray.job_config import JobConfig
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from placement.core.decoding import shown
-from placement.core.machine import Device, Link, Machine
+from placement.core.machine import Machine
 from profiling.backends._ray.alive import Address, answers, watch
 from profiling.backends._ray.channels import room
 from profiling.backends._ray.clocks import Offset, offset_of
-from profiling.backends._ray.hosts import (
-    ROOT,
-    STUDIO,
-    Facts,
-    Host,
-    address_of,
-    boot_id,
-    hosts_of,
-    require_same_versions,
-)
+from profiling.backends._ray.connection import join_cluster, needed
+from profiling.backends._ray.hosts import ROOT, Facts, Host, address_of, boot_id, hosts_of
+from profiling.backends._ray.machine import machine_of
 from profiling.backends._ray.worker import Worker
-from profiling.backends.base import NOMINAL, DevicesLost
-from profiling.devices.cores import split
+from profiling.backends.base import DevicesLost
 
 # How often those that are waited for are looked after, and how long that may take.
 LOOK_S, SILENCE_S = 1.0, 6.0
@@ -41,9 +29,6 @@ START_S = 60.0
 AT_ONCE = 64
 # Tells apart what comes of one attempt to connect two hosts and of the one before.
 _attempts = itertools.count()
-_WITHIN = (30e-6, 20e9)
-_BETWEEN = (5e-4, 1e9)
-_NOTE = "Link figures between hosts are nominal until this machine is profiled."
 
 
 class Cluster:
@@ -68,10 +53,10 @@ class Cluster:
         self._joined: dict[tuple[str, str], bool] = {}
         self._watched: threading.Event = threading.Event() if before is None else before._watched
         if not ray.is_initialized():
-            _connect(address)
+            join_cluster(address)
             if ended is not None and not self._is_outside:
-                self._watched = watch(_needed(), ended)
-        self._needed = () if self._is_outside else _needed()
+                self._watched = watch(needed(), ended)
+        self._needed = () if self._is_outside else needed()
         self.hosts: dict[str, Host] = {} if before is None else before.hosts
         self.hosts = {host.name: host for host in self._listed()}
         if not self.hosts:
@@ -162,41 +147,11 @@ class Cluster:
         """The CPUs of all hosts, each as so many lanes where it has as many cores, then their
         accelerators; ValueError where hosts have different versions.
         """
-        require_same_versions(self.facts)
-        devices = tuple(
-            _lane(host, number, cores, facts, len(self.hosts_beside(host)))
-            for host, facts in self.facts.items()
-            for number, cores in enumerate(
-                split(tuple(range(facts.num_cores)), min(lanes, facts.num_cores))
-            )
-        )
-        devices += tuple(
-            replace(device, name=f"{host}/{device.name}", runtime="ray")
-            for host, facts in self.facts.items()
-            # Of several hosts on one computer the first has what they cannot share out.
-            for device in (facts.accelerators if self.hosts_beside(host)[0] == host else ())
-        )
-        links = tuple(
-            Link(a.name, b.name, *_WITHIN)
-            if host_of(a) == host_of(b)
-            # A computer has one network card, until it is measured to have more or to share it.
-            else Link(a.name, b.name, *_BETWEEN, card=host_of(a))
-            for a in devices
-            for b in devices
-            if a is not b
-        )
-        versions = next(iter(self.facts.values())).versions
-        libraries = tuple(row for row in versions if row[0] != STUDIO)
-        return Machine(name, devices, links, libraries, _NOTE)
+        return machine_of(name, self.facts, lanes)
 
     def rows(self) -> list[tuple[Host, Facts]]:
         """Every host with what it says of itself."""
         return [(host, self.facts[name]) for name, host in self.hosts.items()]
-
-    def hosts_beside(self, name: str) -> list[str]:
-        """The hosts that are on the same computer, this one included."""
-        boot = self.facts[name].boot
-        return [n for n, f in self.facts.items() if n == name or (boot and f.boot == boot)]
 
     def connect(self, num_bytes: Mapping[tuple[str, str], int]) -> None:
         """Have channels for messages of so many bytes between pairs of hosts, from and to.
@@ -382,63 +337,3 @@ class _Workers(dict[str, Any]):
             scheduling_strategy=NodeAffinitySchedulingStrategy(host.node_id, soft=False),
         ).remote(host)
         return self[name]
-
-
-def host_of(device: Device) -> str:
-    """The host that a device belongs to."""
-    return device.name.rpartition("/")[0]
-
-
-def _needed() -> tuple[Address, ...]:
-    """Whom this process cannot do without: the head, and the node that it is connected to."""
-    context = ray.get_runtime_context()
-    host, _, port = context.gcs_address.rpartition(":")
-    own = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
-    return (host.strip("[]"), int(port)), address_of(own)
-
-
-def _unprinted(lines: object, ignore_prefix: bool) -> None:
-    """What Ray prints with in this place, and prints nothing."""
-
-
-def _connect(address: str) -> None:
-    # Ray takes over what this process does when it is told to stop.
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # It would print what its nodes say among our answers; whoever is lost is told by us.
-    ray._private.worker.print_to_stdstream = _unprinted
-    try:
-        ray.init(
-            address=address,
-            # Hosts import what they run; no code is sent to them.
-            job_config=JobConfig(code_search_path=[str(ROOT)]),
-            log_to_driver=False,
-            logging_level="ERROR",
-            configure_logging=False,
-        )
-    except (ConnectionError, ImportError, RayError, RuntimeError, ValueError) as error:
-        where = "runs here" if address == "auto" else f"answers at {address}"
-        text = " ".join(str(error).split())[:150]
-        raise ValueError(
-            f"No Ray cluster {where} ({text}); start one with `ray start --head`, or use"
-            " --machine local."
-        ) from None
-    finally:
-        with suppress(ValueError):  # not in the main thread
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-
-
-def _lane(host: str, number: int, cores: Sequence[int], facts: Facts, num_beside: int) -> Device:
-    flops_per_s, memory_bytes_per_s = NOMINAL["cpu"]
-    return Device(
-        name=f"{host}/cpu:{number}",
-        kind="cpu",
-        runtime="ray",
-        provider="cpu",
-        memory_bytes=facts.memory_bytes * len(cores) // (facts.num_cores * num_beside),
-        cores=len(cores),
-        flops_per_s=flops_per_s * len(cores),
-        memory_bytes_per_s=memory_bytes_per_s * len(cores),
-        label=facts.label,
-    )

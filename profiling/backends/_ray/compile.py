@@ -18,9 +18,11 @@ from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
 from profiling.backends._joined import difference
-from profiling.backends._ray.cluster import Cluster, host_of
+from profiling.backends._ray.cluster import Cluster
+from profiling.backends._ray.machine import host_of
+from profiling.backends._ray.models import Kernels
+from profiling.backends._ray.part import Leaving, Opened, Times
 from profiling.backends._ray.shipping import packed
-from profiling.backends._ray.worker import Kernels, Leaving, Opened, Times
 from profiling.backends.base import Compiled, DevicesLost, DeviceTimes, Feeds, Program, Renewal
 from profiling.devices.lanes import Lane, Step
 

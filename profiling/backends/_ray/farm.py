@@ -1,7 +1,7 @@
-"""A cluster as the executor of searches: their jobs are tasks on all hosts, by way of a relay.
+"""The hosts of a cluster as searches reach them: calls go to a relay, and answers come back.
 
-What is shared by many jobs, as a problem is, goes to Ray's object store once and from there once to
-each host. Where hosts leave, the others go on; where all do, or the head, the search goes on here.
+What is shared by many calls, as a problem is, goes to Ray's object store once and from there once
+to each host.
 """
 
 import hashlib
@@ -10,19 +10,17 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 from placement.core.decoding import shown
 from placement.parallel.calls import Call
 from placement.parallel.encoding import encoded
-from placement.parallel.executor import ASK_EVERY_S, HERE, Executor, Job, always
 from profiling.backends._ray.frames import (
     Answered,
     Ask,
@@ -175,73 +173,3 @@ class Farm:
             futures, self._futures = list(self._futures.values()), {}
         for future in futures:
             future.set_exception(Gone("the cluster ended"))
-
-
-class Hosts(Executor):
-    """The lanes of a farm; `tell` hears a sentence where hosts leave."""
-
-    def __init__(self, farm: Farm, tell: Callable[[str], object], worth_visits: float) -> None:
-        self._farm, self._tell, self._worth_visits = farm, tell, worth_visits
-
-    @property
-    def num_lanes(self) -> int:
-        return self._farm.num_lanes or HERE.num_lanes
-
-    def num_parts(self, visits: float) -> int:
-        if not self._farm.is_alive:
-            return 1
-        return int(min(self._farm.num_lanes, visits // max(1.0, self._worth_visits)))
-
-    def prepare(self, call: Call) -> None:
-        asked = call.name, encoded(call.args)
-        if asked not in self._farm.prepared:
-            self._farm.prepared.add(asked)
-            job = Job(here=lambda _: None, away=lambda: call)
-            self.each([job] * self._farm.num_lanes)
-
-    def each(
-        self,
-        jobs: Sequence[Job],
-        going_on: Callable[[], bool] = always,
-        every_s: float = ASK_EVERY_S,
-    ) -> list[Any]:
-        if not self._farm.is_alive:
-            self._pass_on()
-            return HERE.each(jobs, going_on, every_s)
-        found: list[Any] = [None] * len(jobs)
-        undone, calls = list[int](), [job.away() for job in jobs]
-        numbers, asked = list[int](), dict[Future[bytes], int]()
-        for i, (job, call) in enumerate(zip(jobs, calls, strict=True)):
-            number, future = self._farm.ask(call, job.until_s, job.whole)
-            numbers.append(number)
-            asked[future] = i
-        left, next_s = set(asked), time.monotonic() + every_s
-        try:
-            while left:
-                done, left = wait(left, max(0.0, next_s - time.monotonic()), FIRST_COMPLETED)
-                for future in sorted(done, key=asked.__getitem__):
-                    i = asked[future]
-                    try:
-                        answer = calls[i].answer(future.result())
-                    except Gone:
-                        undone.append(i)
-                    else:
-                        found[i] = jobs[i].back(answer)
-                if left and time.monotonic() >= next_s:
-                    next_s = time.monotonic() + every_s
-                    self._pass_on()
-                    if not going_on():
-                        return found
-        finally:
-            self._farm.cancel([numbers[asked[future]] for future in left])
-        self._pass_on()
-        done_here = HERE.each([jobs[i] for i in undone], going_on, every_s)
-        for i, value in zip(undone, done_here, strict=True):
-            found[i] = value
-        return found
-
-    def _pass_on(self) -> None:
-        """Tell what was said of hosts since."""
-        with suppress(Empty):
-            while True:
-                self._tell(self._farm.said.get_nowait())

@@ -6,6 +6,7 @@ on one computer are several hosts, which share its cores out in the order of the
 
 import hashlib
 import itertools
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,11 +38,18 @@ class Host:
 
 
 @dataclass(frozen=True)
+class Accelerator:
+    """A device besides the CPU as a host calls it, and which one of its computer's it is."""
+
+    device: Device
+    slot: str
+
+
+@dataclass(frozen=True)
 class Facts:
     """What a host says of itself: versions decide kernels and times, the rest is of its CPU.
 
     Hosts on one computer have the same `boot`, and so one clock; the memory is the computer's.
-    `accelerators` are called as they are there.
     """
 
     versions: tuple[tuple[str, str], ...]
@@ -49,7 +57,7 @@ class Facts:
     num_cores: int
     label: str
     boot: str = ""
-    accelerators: tuple[Device, ...] = ()
+    accelerators: tuple[Accelerator, ...] = ()
 
 
 def hosts_of(nodes: Iterable[Mapping[str, Any]], known: Iterable[Host] = ()) -> tuple[Host, ...]:
@@ -138,6 +146,32 @@ def share(cores: Sequence[int], first: int, number: int) -> tuple[int, ...]:
     """
     own = tuple(cores[first : first + number])
     return own if len(own) == number else tuple(cores)
+
+
+def slot_of(name: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Which of a computer's accelerators a process calls by this name, where it may see some only.
+
+    >>> slot_of("cuda:1", {"CUDA_VISIBLE_DEVICES": "3,5"}), slot_of("cuda:1", {})
+    ('cuda:5', 'cuda:1')
+    """
+    kind, _, number = name.partition(":")
+    visible = environment.get(f"{kind.upper()}_VISIBLE_DEVICES", "").split(",")
+    is_named = number.isdecimal() and int(number) < len(visible) and any(visible)
+    return f"{kind}:{visible[int(number)].strip()}" if is_named else name
+
+
+def accelerators_of(facts: Mapping[str, Facts]) -> list[tuple[str, Device]]:
+    """The accelerators of hosts (by name), each with its host.
+
+    Of several hosts on one computer that see the same one the first has it.
+    """
+    owner = dict[tuple[str, str], str]()
+    return [
+        (host, accelerator.device)
+        for host, told in facts.items()
+        for accelerator in told.accelerators
+        if owner.setdefault((told.boot or host, accelerator.slot), host) == host
+    ]
 
 
 def studio_version(root: Path = ROOT) -> str:

@@ -14,7 +14,8 @@ from statistics import median
 from typing import Any
 
 from placement.core.machine import Device
-from profiling.backends._ray.cluster import Cluster, host_of
+from profiling.backends._ray.cluster import Cluster
+from profiling.backends._ray.machine import host_of
 
 SIZES = tuple(1024 * 4**i for i in range(7))
 ROUNDS, WARMUP = 12, 3

@@ -1,129 +1,47 @@
 """What runs on a host: an actor that opens models there and runs its share of a schedule.
 
-It is an ordinary class, which Ray loads by its name from the installation of the host. Lanes are
-threads as in a local run; what a lane of another host reads is sent there when its segment is over,
-by channels between hosts, and its arrival lets the lanes go on that wait for it.
+It is an ordinary class, which Ray loads by its name from the installation of the host. What hosts
+send to each other goes by channels between them, or by calls of this class.
 """
 
 import importlib.metadata
 import itertools
 import platform
-import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from placement.core.graph import Graph
-from placement.core.machine import Device, Machine
-from placement.core.model import Model
+from placement.core.machine import Machine
 from placement.core.schedule import Schedule
-from profiling import backends
 from profiling.backends._ray.channels import NOTHING, Attention, Incoming, Outgoing, Read
-from profiling.backends._ray.hosts import STUDIO, Facts, Host, boot_id, share, studio_version
-from profiling.backends._ray.shipping import Shipment, unpacked
-from profiling.backends.base import Backend, Compiled, Program, Renewal
-from profiling.devices.cores import cpu_model, host_memory_bytes, split, usable_cores
-from profiling.devices.lanes import Lane, Lanes, pin
-from profiling.devices.local import accelerators, runtimes
-from profiling.devices.probes import Probes
+from profiling.backends._ray.hosts import (
+    STUDIO,
+    Accelerator,
+    Facts,
+    Host,
+    boot_id,
+    share,
+    slot_of,
+    studio_version,
+)
+from profiling.backends._ray.models import Kernels, Models, copy_seconds
+from profiling.backends._ray.part import Leaving, Opened, Part, Times, Values, opened
+from profiling.backends._ray.shipping import Shipment
+from profiling.backends.base import Program
+from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
+from profiling.devices.lanes import Lane
+from profiling.devices.local import accelerators
 
 LIBRARIES = ("numpy", "onnx", "onnxruntime", "torch", "ray")
-# What a device of another host is to the runtime here.
-ELSEWHERE = "elsewhere"
-CPU = "cpu"
 # Messages that belong to no program: a question and its answer, for links, and a first one.
 ASKED, ANSWERED, GREETED = -1, -2, -3
 LIMIT_S, GREETING_S = 30.0, 2.0
-Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """What a host makes of a model: see `profiling.backends.base.Compiled`."""
-
-    graph: Graph
-    sources: tuple[tuple[str, ...], ...]
-    random_ops: tuple[str, ...]
-    renewals: tuple[Renewal, ...]
-    exchanged: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What a program of a host says of itself: see `profiling.backends.base.Program`."""
-
-    actual_devices: Mapping[str, str]
-    fallbacks: tuple[str, ...]
-    fallen: tuple[int, ...]
-    peak_bytes: Mapping[str, int]
-    tolerance: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Times:
-    """A step of one host on its own clock: see `profiling.devices.lanes.Step`."""
-
-    began_s: float
-    ended_s: float
-    segments: Mapping[int, tuple[float, float]]
-    resumed_s: Mapping[tuple[int, str], float]
-    copied_s: Mapping[tuple[str, str], tuple[float, float]]
-
-
-# By segment what of its values another host reads: (host, names of tensors).
-Leaving = Mapping[int, tuple[tuple[str, tuple[str, ...]], ...]]
-
-
-@dataclass
-class _Part:
-    """The share that a host has in one program; `lanes` are there while steps are carried.
-
-    A step is over when the state that segments of other hosts renew has come; these are `due`.
-    `errors` have come in with values of other hosts.
-    """
-
-    program: Program
-    cores: Mapping[int, tuple[int, ...]]
-    leaving: Leaving
-    others: Mapping[str, Any]
-    due: frozenset[int] = frozenset()
-    lanes: Lanes | None = None
-    errors: list[BaseException] = field(default_factory=list)
-    come: set[int] = field(default_factory=set)
-    is_over: bool = False
-    told: threading.Condition = field(default_factory=threading.Condition)
-
-    def leaves(self, segment: int) -> Iterator[tuple[str, Values]]:
-        """The hosts that read what a segment has made, with what they read."""
-        for host, names in self.leaving.get(segment, ()):
-            yield host, {name: self.program.value(name) for name in names}
-
-    def await_state(self, timeout_s: float) -> None:
-        with self.told:
-            if not self.told.wait_for(lambda: self.is_over or self.come >= self.due, timeout_s):
-                raise TimeoutError(f"State did not come from other hosts within {timeout_s:g} s.")
-            self.come.clear()
-
-    def note(self, segment: int) -> None:
-        with self.told:
-            self.come.add(segment)
-            self.told.notify_all()
-
-    def stop(self) -> None:
-        self.program.stop()
-        with self.told:
-            self.is_over = True
-            self.told.notify_all()
-        if self.lanes is not None:
-            self.lanes.close(0.0)
 
 
 class Worker:
@@ -132,18 +50,14 @@ class Worker:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._cores = share(usable_cores(), host.first_core, host.num_cores)
-        self._compiled: dict[str, Compiled] = {}
-        self._machine: dict[str, Machine] = {}
-        self._read: dict[str, Model] = {}
-        self._parts: dict[int, _Part] = {}
+        self._models = Models(host.name, self._cores)
+        self._parts: dict[int, Part] = {}
         self._outgoing: dict[str, Outgoing] = {}
         self._incoming: dict[str, Incoming] = {}
         self._attention = Attention()
         self._questions = itertools.count()
         # Answers and first messages that have come, by kind and number.
         self._heard, self._hearing = Counter[tuple[int, int]](), threading.Condition()
-        self._probes: dict[str, Probes] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="placement-", ignore_cleanup_errors=True)
 
     def facts(self) -> Facts:
         """Versions, the CPU as one device, and which computer this is."""
@@ -159,7 +73,7 @@ class Worker:
             len(self._cores),
             cpu_model(),
             boot_id(),
-            accelerators(),
+            tuple(Accelerator(device, slot_of(device.name)) for device in accelerators()),
         )
 
     def clock(self) -> float:
@@ -300,81 +214,20 @@ class Worker:
 
         What was compiled last is kept, by a key for model and machine.
         """
-        if key not in self._compiled:
-            for part in list(self._parts):
-                self.close(part)
-            self._compiled.clear()
-            while self._probes:
-                self._probes.popitem()[1].close()
-            model = self._model(shipment)
-            executable: Any = model.executable
-            able = [b for b in backends.running(executable.format) if not b.missing()]
-            if not able:
-                raise ValueError(
-                    f"Host {self._host.name!r} has no runtime for {model.graph.name!r}; install the"
-                    " requirements of the studio there."
-                )
-            runtime = able[0]
-            devices = self._as_here(machine.devices, runtime)
-            inner = replace(machine, devices=devices)
-            compiled = runtime.compile(model, inner)
-            # From here on what other hosts run is another runtime's.
-            mixed = tuple(
-                d if self._own(d.name) else replace(d, runtime=ELSEWHERE) for d in devices
-            )
-            self._machine[key] = replace(inner, devices=mixed)
-            self._compiled[key] = compiled.among(self._machine[key])
-        found = self._compiled[key]
-        exchanged = frozenset(t.name for t in found.kernels.tensors if found.exchanges(t))
-        return Kernels(found.kernels, found.sources, found.random_ops, found.renewals, exchanged)
-
-    def _as_here(self, devices: Sequence[Device], runtime: Backend) -> tuple[Device, ...]:
-        """Devices as the runtime of a format drives them; own lanes of the CPU get their cores."""
-        own_lanes = [d for d in devices if d.on_host and self._own(d.name)]
-        cores = dict(
-            zip((d.name for d in own_lanes), split(self._cores, len(own_lanes) or 1), strict=False)
-        )
-        here = {d.name: d for d in runtime.devices()}
-        found = []
-        for device in devices:
-            provider = runtime.cpu_provider if device.on_host else device.provider
-            if not device.on_host and self._own(device.name):
-                if device.own_name not in here:
-                    raise ValueError(
-                        f"{runtime.name} has no {device.own_name} on host {self._host.name!r};"
-                        " choose a machine file without it, or a model of another format."
-                    )
-                provider = here[device.own_name].provider
-            core_ids = cores.get(device.name, ())
-            found.append(
-                replace(device, runtime=runtime.name, provider=provider, core_ids=core_ids)
-            )
-        return tuple(found)
+        if key not in self._models:
+            for number in list(self._parts):
+                self.close(number)
+            self._models.compile(key, shipment, machine)
+        return self._models.kernels(key)
 
     def copy_seconds(self, src: str, dst: str, sizes: Sequence[int]) -> Sequence[float] | None:
-        """Seconds by size of a copy between two devices here, one of which is the CPU.
+        return copy_seconds(src, dst, sizes)
 
-        None where no runtime tells.
-        """
-        for runtime in map(backends.get, runtimes()):
-            here = {} if runtime.missing() else {d.name: d for d in runtime.devices()}
-            if src in here and dst in here:
-                return runtime.copy_seconds(here[src], here[dst], sizes)
-        return None
-
-    def _model(self, shipment: Shipment) -> Model:
-        """The model of a shipment; the last one that was read is kept for other machines."""
-        if shipment.key not in self._read:
-            self._read.clear()
-            folder = Path(tempfile.mkdtemp(dir=self._folder.name))
-            self._read[shipment.key] = unpacked(shipment, folder)
-        return self._read[shipment.key]
-
-    def _own(self, device: str) -> bool:
-        return device.rpartition("/")[0] == self._host.name
+    def probe(self, key: str) -> dict[str, float]:
+        return self._models.probe(key)
 
     def feeds(self, key: str, seed: int, given: Values) -> dict[str, Any]:
-        return self._compiled[key].feeds(seed, given)
+        return self._models[key].compiled.feeds(seed, given)
 
     def open(
         self,
@@ -387,134 +240,71 @@ class Worker:
         due: frozenset[int],
     ) -> Opened:
         """Programs of a schedule by these numbers; of several inputs all take any of them."""
-        compiled = self._compiled[key]
+        made = self._models[key]
         if len(numbers) == 1 and len(feeds) == 1:
-            programs: tuple[Program, ...] = (compiled.open(schedule, feeds[0]),)
+            programs: tuple[Program, ...] = (made.compiled.open(schedule, feeds[0]),)
         else:
-            programs = compiled.open_ring(schedule, feeds, len(numbers))
-        machine = self._machine[key]
+            programs = made.compiled.open_ring(schedule, feeds, len(numbers))
         cores = {
-            i: machine.device(segment.device).core_ids
+            i: made.machine.device(segment.device).core_ids
             for i, segment in enumerate(schedule.segments)
-            if self._own(segment.device)
+            if self._models.has(segment.device)
         }
         for number, program in zip(numbers, programs, strict=True):
-            self._parts[number] = _Part(program, cores, leaving, others, due)
-        return _opened(programs[0], [d for d in machine.devices if self._own(d.name)])
+            self._parts[number] = Part(number, program, cores, leaving, others, due)
+        return opened(programs[0], [d for d in made.machine.devices if self._models.has(d.name)])
 
     def open_unplaced(self, number: int, key: str, device: str, feeds: Values) -> Opened:
         """The whole model on one device, or on all cores of this host where none is named."""
-        machine = self._machine[key]
-        on = machine.device(device) if device else None
-        program = self._compiled[key].unplaced(on, feeds)
+        made = self._models[key]
+        on = made.machine.device(device) if device else None
+        program = made.compiled.unplaced(on, feeds)
         cores = on.core_ids if on else self._cores
-        self._parts[number] = _Part(program, {0: cores}, {}, {})
-        return _opened(program, [on] if on else [])
+        self._parts[number] = Part(number, program, {0: cores}, {}, {})
+        return opened(program, [on] if on else [])
 
     def run(self, number: int, segment: int) -> tuple[float, float]:
-        """Compute one segment and send what others read of it; start and end of the computing."""
-        import ray
-
-        part = self._parts[number]
-        pin(part.cores[segment])
-        began_s = time.perf_counter()
-        part.program.run(segment)
-        ended_s = time.perf_counter()
-        sent = (
-            part.others[host].arrive.remote(number, segment, values)
-            for host, values in part.leaves(segment)
-        )
-        ray.get(list(sent))
-        return began_s, ended_s
+        return self._parts[number].run(segment)
 
     def carry(
         self, number: int, lanes: Sequence[Lane], num_segments: int, by_channels: bool
     ) -> None:
-        """Have threads for the lanes of this host, which run steps from now on.
-
-        They send by channels, where these are and this is wanted, else by calls.
+        """Have lanes for the steps of a program, which send by channels where these are and this is
+        wanted, else by calls.
         """
-        part = self._parts[number]
-        own = [
-            replace(lane, device=replace(lane.device, core_ids=part.cores[lane.segments[0]]))
-            for lane in lanes
-        ]
-        alone = not part.leaving and not any(
-            awaited not in part.cores for lane in own for them in lane.awaits for awaited in them
-        )
-        native = part.program.native if alone else None
-
-        def run(segment: int) -> None:
-            part.program.run(segment)
-            for host, values in part.leaves(segment):
-                if not (by_channels and self._sends(host, number, segment, values)):
-                    part.others[host].deliver.remote(number, segment, values)
-
-        part.lanes = Lanes(own, num_segments, run, native=native)
+        send = self._sends if by_channels else _never
+        self._parts[number].carry(lanes, num_segments, send)
 
     def step(self, number: int, timeout_s: float) -> Times:
-        part = self._parts[number]
-        assert part.lanes is not None
         with self._attention.held():
-            step = part.lanes.step(timeout_s)
-            part.await_state(timeout_s)
-        if part.errors:
-            raise part.errors[0]
-        segments = {i: (step.start_s[i], step.end_s[i]) for i in part.cores}
-        told, copies = part.program.device_times(), {}
-        if told is not None:
-            segments |= {i: span for i, span in told.segments.items() if i in part.cores}
-            copies = {to: span for to, span in told.copies.items() if self._own(to[1])}
-        return Times(step.began_s, step.ended_s, segments, step.resumed_s, copies)
+            return self._parts[number].step(timeout_s, self._models.has)
 
     def arrive(self, number: int, segment: int, values: Values) -> None:
-        """What a segment of another host has made for lanes here."""
-        part = self._parts[number]
-        for name, value in values.items():
-            part.program.take(name, value)
-        part.note(segment)
-        if part.lanes is not None:
-            part.lanes.arrive(segment)
+        self._parts[number].arrive(segment, values)
 
     def deliver(self, number: int, segment: int, values: Values) -> None:
-        """Have it arrive where nobody waits to hear of errors: the step tells them and ends."""
         part = self._parts.get(number)
-        if part is None:  # its program is closed
-            return
-        try:
-            self.arrive(number, segment, values)
-        except Exception as error:
-            # Its traceback has the values, and with them memory that the channel needs.
-            part.errors.append(error.with_traceback(None))
-            part.stop()
+        if part is not None:  # else its program is closed
+            part.deliver(segment, values)
 
     def outputs(self, number: int, names: Sequence[str] = (), *values: Any) -> dict[str, Any]:
         """The model's outputs; other hosts have made the values of these names."""
-        program = self._parts[number].program
-        for name, value in zip(names, values, strict=True):
-            program.take(name, value)
-        return program.outputs()
+        part = self._parts[number]
+        part.take(dict(zip(names, values, strict=True)))
+        return part.program.outputs()
 
     def value(self, number: int, name: str) -> Any:
         return self._parts[number].program.value(name)
 
     def values(self, number: int, names: Sequence[str]) -> dict[str, Any]:
-        return {name: self._parts[number].program.value(name) for name in names}
+        return self._parts[number].values(names)
 
     def take(self, number: int, state: Values) -> None:
         """Let the next step start from this state."""
-        for name, value in state.items():
-            self._parts[number].program.take(name, value)
+        self._parts[number].take(state)
 
     def advance(self, number: int) -> None:
         self._parts[number].program.advance()
-
-    def probe(self, key: str) -> dict[str, float]:
-        """Seconds of a fixed piece of work by device of this host."""
-        if key not in self._probes:
-            devices = self._machine[key].devices
-            self._probes[key] = Probes(d for d in devices if self._own(d.name))
-        return self._probes[key].probe()
 
     def feed(self, number: int, which: int) -> None:
         self._parts[number].program.feed(which)
@@ -526,22 +316,10 @@ class Worker:
 
     def close(self, number: int) -> None:
         part = self._parts.pop(number, None)
-        if part is not None and (part.lanes is None or part.lanes.close()):
-            part.program.close()
+        if part is not None:
+            part.close()
 
 
-def _opened(program: Program, devices: Sequence[Device]) -> Opened:
-    """What is said of these devices of this host."""
-    own, actual = {d.name: d for d in devices}, program.actual_devices
-    return Opened(
-        {
-            # Of another runtime's word only what differs from what was asked for is of interest.
-            name: CPU if own[name].on_host and found == own[name].provider else found
-            for name, found in actual.items()
-            if name in own
-        },
-        program.fallbacks,
-        program.fallen,
-        {name: num for name, num in program.peak_bytes.items() if name in own},
-        program.tolerance,
-    )
+def _never(host: str, number: int, segment: int, values: Values) -> bool:
+    """Send nothing by channels."""
+    return False

@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.core.machine import Device
 from profiling.backends._ray import alive
 from profiling.backends._ray.clocks import offset_of
-from profiling.backends._ray.hosts import Facts, hosts_of, require_same_versions, share
+from profiling.backends._ray.hosts import (
+    Accelerator,
+    Facts,
+    accelerators_of,
+    hosts_of,
+    require_same_versions,
+    share,
+)
 
 NODE = {
     "Alive": True,
@@ -120,6 +128,31 @@ def test_who_watches_tells_an_end_once_after_several_looks(monkeypatch):
     alive.watch([("head", 1)], ended.set)
     assert ended.wait(10.0)
     assert len(looks) == 7
+
+
+def test_an_accelerator_that_two_hosts_of_one_computer_see_is_the_first_ones():
+    """And names say nothing on other computers, or where processes may see others by them."""
+
+    def facts(boot, **slots):
+        seen = (Accelerator(Device(name, "gpu"), f"cuda:{slot}") for name, slot in slots.items())
+        return Facts((), 1, 1, "", boot, tuple(seen))
+
+    found = accelerators_of(
+        {
+            "a": facts("one", first=0, second=3),
+            "b": facts("one", first=3, second=5),
+            "c": facts("two", first=0),
+            "d": facts("", first=0),
+        }
+    )
+    named = [(host, device.name) for host, device in found]
+    assert named == [
+        ("a", "first"),
+        ("a", "second"),
+        ("b", "second"),
+        ("c", "first"),
+        ("d", "first"),
+    ]
 
 
 def test_mixed_versions_are_refused_by_host_and_library():

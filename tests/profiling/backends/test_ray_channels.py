@@ -14,7 +14,8 @@ from placement.core.machine import Device
 from profiling.backends._ray import worker
 from profiling.backends._ray.channels import NOTHING, WINDOW, Attention, Incoming, Outgoing
 from profiling.backends._ray.hosts import Host
-from profiling.backends._ray.worker import GREETED, Worker, _Part
+from profiling.backends._ray.part import Part
+from profiling.backends._ray.worker import GREETED, Worker
 from profiling.devices.lanes import Lane
 
 LONG_S = 60.0
@@ -127,7 +128,7 @@ def hosts():
     found = [Worker(Host(name, name, "127.0.0.1", 0, 1)) for name in ("alpha", "beta")]
     yield found
     for each in found:
-        each._folder.cleanup()
+        each._models._folder.cleanup()
 
 
 def test_first_messages_that_come_late_are_not_taken_for_those_of_another_pair(hosts, monkeypatch):
@@ -182,8 +183,8 @@ class Actor:
 def test_a_value_that_does_not_fit_ends_the_step_that_waits_for_it(hosts, way):
     sender, reader = hosts
     leaving, others = {0: (("beta", ("x",)),)}, {"beta": Actor(reader)}
-    sender._parts[7] = _Part(Refusing(), {0: ()}, leaving, others)
-    reader._parts[7] = _Part(Refusing(), {1: ()}, {}, {})
+    sender._parts[7] = Part(7, Refusing(), {0: ()}, leaving, others)
+    reader._parts[7] = Part(7, Refusing(), {1: ()}, {}, {})
     reader.carry(7, [Lane(Device("beta/cpu:0"), (1,), ((0,),))], 2, True)
     if way == "call":
         sender.carry(7, [Lane(Device("alpha/cpu:0"), (0,), ((),))], 2, True)

@@ -1,0 +1,53 @@
+"""The connection of this process to a cluster, and whom it ends with."""
+
+import os
+import signal
+from contextlib import suppress
+
+import ray
+from ray.exceptions import RayError
+from ray.job_config import JobConfig
+
+from profiling.backends._ray.alive import Address
+from profiling.backends._ray.hosts import ROOT, address_of
+
+
+def needed() -> tuple[Address, ...]:
+    """Whom this process cannot do without: the head, and the node that it is connected to."""
+    context = ray.get_runtime_context()
+    host, _, port = context.gcs_address.rpartition(":")
+    own = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
+    return (host.strip("[]"), int(port)), address_of(own)
+
+
+def _unprinted(lines: object, ignore_prefix: bool) -> None:
+    """What Ray prints with in this place, and prints nothing."""
+
+
+def join_cluster(address: str) -> None:
+    """Connect this process to a cluster; a ValueError says that none answers there."""
+    # Ray takes over what this process does when it is told to stop.
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # It would print what its nodes say among our answers; whoever is lost is told by us.
+    ray._private.worker.print_to_stdstream = _unprinted
+    try:
+        ray.init(
+            address=address,
+            # Hosts import what they run; no code is sent to them.
+            job_config=JobConfig(code_search_path=[str(ROOT)]),
+            log_to_driver=False,
+            logging_level="ERROR",
+            configure_logging=False,
+        )
+    except (ConnectionError, ImportError, RayError, RuntimeError, ValueError) as error:
+        where = "runs here" if address == "auto" else f"answers at {address}"
+        text = " ".join(str(error).split())[:150]
+        raise ValueError(
+            f"No Ray cluster {where} ({text}); start one with `ray start --head`, or use"
+            " --machine local."
+        ) from None
+    finally:
+        with suppress(ValueError):  # not in the main thread
+            for number, handler in handlers.items():
+                signal.signal(number, handler)

@@ -74,7 +74,7 @@ def heads(rounds: range) -> Iterator[Row]:
         with nodes() as own:
             ended = kills.of_a_head(own, random.Random(number))
         for during, told in zip(("run", "training"), ended, strict=True):
-            sentence = told.words.count("\n") == 1 and "--machine local" in told.words
+            sentence = told.words.count("\n") == 1 and "The head of the Ray" in told.words
             yield {
                 "what": "head",
                 "during": during,

@@ -78,10 +78,9 @@ def attend(arguments: Sequence[str]) -> int:
             return int(status)
     if code in (-signal.SIGTERM, 128 + signal.SIGTERM):
         return 128 + signal.SIGTERM
-    return fail(
-        "The head of the Ray cluster, or its node on this computer, ended in the middle of this,"
-        " and nothing that was saved is lost; start the cluster again, or use --machine local."
-    )
+    from profiling.backends.base import ClusterEnded
+
+    return fail(str(ClusterEnded()))
 
 
 def tell_the_end(work: Callable[[], int]) -> int:

@@ -58,6 +58,17 @@ class DevicesLost(RuntimeError):
         self.devices = tuple(devices)
 
 
+class ClusterEnded(RuntimeError):
+    """The cluster that devices belong to is no more, and none of them with it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The head of the Ray cluster, or its node on this computer, ended in the middle of"
+            " this, and nothing that was saved is lost; start the cluster again, or use --machine"
+            " local."
+        )
+
+
 class Carried(Protocol):
     """Lanes that run steps together until closed, wherever they are."""
 

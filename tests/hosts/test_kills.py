@@ -76,4 +76,4 @@ def test_a_run_and_a_training_end_with_the_head(number):
     with nodes() as own:
         for told in kills.of_a_head(own, random.Random(number)):
             assert told.status == 2 and told.silence_s < SILENCE_S, told
-            assert told.words.count("\n") == 1 and "--machine local" in told.words, told
+            assert told.words.count("\n") == 1 and "The head of the Ray" in told.words, told

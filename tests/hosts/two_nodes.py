@@ -39,7 +39,10 @@ class Nodes:
                 node_name=name,
                 num_cpus=1,
                 node_ip_address=ADDRESS,
+                # What nobody asks for here would take seconds of a core's time.
                 include_dashboard=False,
+                include_log_monitor=False,
+                no_monitor=True,
                 object_store_memory=STORE_BYTES,
             )
 

@@ -21,7 +21,7 @@ from profiling.backends._ray.connection import join_cluster, needed
 from profiling.backends._ray.hosts import ROOT, Facts, Host, address_of, boot_id, hosts_of
 from profiling.backends._ray.machine import machine_of
 from profiling.backends._ray.worker import Worker
-from profiling.backends.base import DevicesLost
+from profiling.backends.base import ClusterEnded, DevicesLost
 
 # How often those that are waited for are looked after, and how long that may take.
 LOOK_S, SILENCE_S = 1.0, 6.0
@@ -52,6 +52,7 @@ class Cluster:
         self._rooms: dict[tuple[str, str], int] = {}
         self._joined: dict[tuple[str, str], bool] = {}
         self._watched: threading.Event = threading.Event() if before is None else before._watched
+        self._tell_end = ended if ended is not None or before is None else before._tell_end
         if not ray.is_initialized():
             join_cluster(address)
             if ended is not None and not self._is_outside:
@@ -311,9 +312,16 @@ class Cluster:
         found = (h for h, actor in self.workers.items() if actor._actor_id.hex() in text)
         return next(found, otherwise)
 
-    def _lost(self, host: str) -> DevicesLost:
-        """What is raised where a host has left; whoever comes next asks the cluster anew."""
+    def _lost(self, host: str) -> RuntimeError:
+        """What is raised where a host has left; whoever comes next asks the cluster anew.
+
+        With the head all hosts have, which whoever wants to know is told at once.
+        """
         self.lost.add(host)
+        if not self.has_head:
+            if self._tell_end is not None:
+                self._tell_end()
+            return ClusterEnded()
         return DevicesLost(
             f"Host {shown(host)} left the cluster in the middle of this, and nothing that was saved"
             " is lost; run again on the hosts that are left (with --resume at once), start the host"

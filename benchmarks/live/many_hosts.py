@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 HOSTS = {"8 devices": 1, "128 devices": 16}
 PER_HOST = 8
 MODEL, LENGTH = "llama-3.1-8b", 512
-PLACERS = ("single", "heft", "cpop", "peft", "etf", "m_topo", "m_etf", "greedy_fill")
-# Its table has a row for each number of used devices of each kind, so it comes last.
-SLOW = ("linear_dp",)
+PLACERS = ("single", "heft", "cpop", "peft", "etf", "m_topo", "m_etf", "greedy_fill", "linear_dp")
 PATIENCE_S, NUM_EDITS = 120.0, 8
 COLUMNS = {
     "what": "{what}",
@@ -101,8 +99,6 @@ def library(name: str, rounds: int) -> Iterator[Row]:
     yield _row("draw the machine", rounds, _each(_drawn, machines))
     timelines = {called: call().timeline for called, call in simulated.items()}
     yield _row("draw the timeline", rounds, _each(_timeline, timelines))
-    for placer in SLOW:
-        yield _row(f"place by {placer}", rounds, _each(partial(_placed, placer), problems))
 
 
 def _placed(placer: str, problem: Any) -> object:

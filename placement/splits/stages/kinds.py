@@ -126,29 +126,31 @@ class _Exchange:
     """Whether two engines may exchange their names."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem, self._host = problem, host_of(problem)
+        self._host, self._places = host_of(problem), problem.machine.places
         seconds = np.where(problem.allowed, problem.unit_s, np.inf)
         self._columns = [column.tobytes() for column in np.ascontiguousarray(seconds.T)]
+        costs = problem.costs
+        self._single: tuple[Ints | Floats | Bools, ...] = (
+            costs.call_s,
+            problem.machine.limit_bytes,
+            np.array([d.on_host for d in problem.machine.devices]),
+        )
+        self._square = (costs.latency_s, costs.s_per_byte)
+        self._own = np.arange(problem.num_devices)
 
     def holds(self, some: tuple[int, ...], others: tuple[int, ...]) -> bool:
         if len(some) != len(others) or self._host in (*some, *others):
             return False
         if any(self._columns[a] != self._columns[b] for a, b in zip(some, others, strict=True)):
             return False
-        problem, costs = self._problem, self._problem.costs
-        swap = np.arange(problem.num_devices)
-        swap[[*some, *others]] = [*others, *some]
-        places, devices = problem.machine.places, problem.machine.devices
-        single: list[Ints | Floats | Bools] = [
-            costs.call_s,
-            problem.machine.limit_bytes,
-            np.array([d.on_host for d in devices]),
-        ]
-        square = (costs.latency_s, costs.s_per_byte)
+        swap, moved = self._own.copy(), [*some, *others]
+        swap[moved] = to = [*others, *some]
+        # What has no end among those that exchange their names stays what it is.
         return (
-            all(np.array_equal(each[swap], each) for each in single)
-            and all(np.array_equal(each[np.ix_(swap, swap)], each) for each in square)
-            and all(np.array_equal(swap[each], each[swap]) for each in places)
+            all(np.array_equal(each[to], each[moved]) for each in self._single)
+            and all(np.array_equal(each[to][:, swap], each[moved]) for each in self._square)
+            and all(np.array_equal(each[:, to][swap], each[:, moved]) for each in self._square)
+            and all(np.array_equal(swap[each], each[swap]) for each in self._places)
         )
 
 

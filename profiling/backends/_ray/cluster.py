@@ -52,7 +52,9 @@ class Cluster:
         self._rooms: dict[tuple[str, str], int] = {}
         self._joined: dict[tuple[str, str], bool] = {}
         self._watched: threading.Event = threading.Event() if before is None else before._watched
-        self._tell_end = ended if ended is not None or before is None else before._tell_end
+        self._tell_end: Callable[[], object] | None = ended
+        if ended is None and before is not None:
+            self._tell_end = before._tell_end
         if not ray.is_initialized():
             join_cluster(address)
             if ended is not None and not self._is_outside:

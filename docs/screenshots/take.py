@@ -109,7 +109,8 @@ def hosts_taken(browser: Browser, url: str) -> bytes:
     page.goto(f"{url}/devices?project={project_of(page)}")
     page.get_by_role("button", name="Take the hosts of a Ray cluster").click()
     # A process of its own asks them.
-    expect(page.get_by_text("beta/cpu:0").first).to_be_visible(timeout=HOSTS_MS)
+    device = page.get_by_role("button", name="beta/cpu:0,")
+    expect(device).to_be_visible(timeout=HOSTS_MS)
     picture = small(at_rest(page))
     page.close()
     return picture

@@ -111,6 +111,9 @@ def hosts_taken(browser: Browser, url: str) -> bytes:
     # A process of its own asks them.
     device = page.get_by_role("button", name="beta/cpu:0,")
     expect(device).to_be_visible(timeout=HOSTS_MS)
+    # What the button says of itself covers the machine's name.
+    page.mouse.move(0, 0)
+    expect(page.get_by_role("tooltip")).to_be_hidden()
     picture = small(at_rest(page))
     page.close()
     return picture

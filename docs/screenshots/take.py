@@ -112,7 +112,7 @@ def hosts_taken(browser: Browser, url: str) -> bytes:
     device = page.get_by_role("button", name="beta/cpu:0,")
     expect(device).to_be_visible(timeout=HOSTS_MS)
     # What the button says of itself covers the machine's name.
-    page.mouse.move(0, 0)
+    page.mouse.move(*SIZES[0])
     expect(page.get_by_role("tooltip")).to_be_hidden()
     picture = small(at_rest(page))
     page.close()

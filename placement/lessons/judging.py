@@ -6,7 +6,7 @@ the start up to the names of equal devices.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placement.bounds.lower_bound import lower_bound
 from placement.core.amounts import in_unit
@@ -17,6 +17,7 @@ from placement.core.problem import Problem
 from placement.core.violations import violations
 from placement.lessons.answer import Given
 from placement.lessons.lesson import (
+    PLACED,
     QUESTIONS,
     AnyCheck,
     ChoiceCheck,
@@ -119,7 +120,8 @@ def judged(
     questions can be right; a live lesson has no other checks.
     """
     work = None if predicted is None else _work(posed, placement, predicted)
-    verdicts = tuple(_verdict(task, work, answers.get(str(task.number))) for task in lesson.tasks)
+    alone = [_verdict(task, work, answers.get(str(task.number))) for task in lesson.tasks]
+    verdicts = tuple(_with_few_moves(lesson.tasks, alone, each) for each in alone)
     cost = sum(hint.cost for hint in lesson.hints if hint.number in set(hints))
     won = sum(verdict.points for verdict in verdicts)
     return Mark(
@@ -156,6 +158,23 @@ def _verdict(task: Task, work: _Work | None, given: Given | None) -> Verdict:
         passed, feedback = _placed(check, work)
         star = isinstance(check, StepCheck) and _has_star(check, work)
     return Verdict(task.number, passed, feedback, check.points if passed else 0, star)
+
+
+def _with_few_moves(
+    tasks: Sequence[Task], verdicts: Sequence[Verdict], verdict: Verdict
+) -> Verdict:
+    """A verdict, where it is on a number of moves with what the tasks above it ask for.
+
+    Few moves are worth something for what they bring: who has moved nothing has made none.
+    """
+    if not verdict.passed or not isinstance(tasks[verdict.number - 1].check, MovesCheck):
+        return verdict
+    above = [v for v in verdicts[: verdict.number - 1] if not v.passed]
+    missed = [v.number for v in above if isinstance(tasks[v.number - 1].check, PLACED)]
+    if not missed:
+        return verdict
+    first = f"task {missed[0]}" if len(missed) == 1 else f"tasks {listed(missed)}"
+    return replace(verdict, passed=False, points=0, feedback=f"{verdict.feedback}; {first} first")
 
 
 def _placed(check: AnyCheck, work: _Work) -> tuple[bool, str]:

@@ -139,12 +139,16 @@ def test_an_answer_reads_as_it_was_written(first):
 
 def check_of(first, check, devices=BEST):
     """The verdict of one check of our own on a placement for lesson one."""
+    return verdicts_of(first, check, devices)[0]
+
+
+def verdicts_of(first, check, devices=BEST):
     text = '+++\ntitle = "T"\nproblem = "branches.json"\nstart = {device = "A"}\n+++\n'
     text += f"```check\n{check}\n```\n```insight\nx\n```\n"
     lesson = lesson_of(text.encode(), "own.md")
     posed = lessons.pose(lesson, lessons.FOLDER)
     answer = structs.replace(handed_in(first, devices), lesson=lesson.hash, answers={})
-    return graded(lesson, posed, answer).mark.verdicts[0]
+    return graded(lesson, posed, answer).mark.verdicts
 
 
 def test_moves_count_ops_that_are_elsewhere_but_for_names_of_equal_devices(first):
@@ -154,6 +158,20 @@ def test_moves_count_ops_that_are_elsewhere_but_for_names_of_equal_devices(first
     assert not check_of(first, moves.format(0)).passed
     assert check_of(first, moves.format(1)).feedback == "1 op moved"
     assert check_of(first, moves.format(1), dict.fromkeys(BEST, "B") | {"left": "A"}).passed
+
+
+def test_few_moves_count_once_they_bring_what_the_tasks_above_ask_for(first):
+    step = 'kind = "step"\nask = "?"\nat_most = {}\n```\n```check\n'
+    moves = step + 'kind = "moves"\nask = "?"\nat_most = 3'
+
+    def both(at_most, devices):
+        return verdicts_of(first, moves.format(at_most), devices)
+
+    idle = both(12, dict.fromkeys(BEST, "A"))
+    assert [verdict.passed for verdict in idle] == [False, False]
+    assert idle[1].points == 0 and idle[1].feedback == "0 ops moved; task 1 first"
+    assert all(verdict.passed for verdict in both(12, BEST))
+    assert [verdict.passed for verdict in both(16, dict.fromkeys(BEST, "A"))] == [True, True]
 
 
 def test_a_path_holds_ops_and_avoids_ops(first):

@@ -32,7 +32,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 class Grade:
     """A file that was handed in: its mark and predicted value, or by its `error` why it has none.
 
-    `file` is its path, or its name and, from the second of that name on, a number. `value` is in
+    `file` is its path, or its name and, from the second of that name on, a number. `lesson` is the
+    hash of the lesson that it says it answers, empty where it cannot be read. `value` is in
     `unit`, and None for a live lesson, where it is one of another computer. `same_as` names the
     first file before it with the same placement, up to the names of equal devices.
     """
@@ -44,6 +45,7 @@ class Grade:
     unit: str = "s"
     same_as: str = ""
     error: str = ""
+    lesson: str = ""
 
     @property
     def passed(self) -> tuple[bool, ...]:
@@ -92,14 +94,16 @@ def _grades(
     placements = list[tuple[str, Placement]]()
     for label, read in files:
         file = shortened(label if label.isprintable() else repr(label), LONGEST_LABEL)
+        answers = ""
         try:
             answer = read()
+            answers = answer.lesson
             found = graded(lesson, posed, answer)
         except ValueError as error:
-            grades.append(Grade(file, error=str(error)))
+            grades.append(Grade(file, error=str(error), lesson=answers))
             continue
         same = (f for f, p in placements if _is_same(posed.problem, p, answer.placement))
-        grades.append(replace(found, file=file, same_as=next(same, "")))
+        grades.append(replace(found, file=file, same_as=next(same, ""), lesson=answers))
         if not lesson.header.live:
             placements.append((file, answer.placement))
     return tuple(grades)

@@ -12,7 +12,7 @@ from placement.api import lessons
 from placement.lessons.answer import answer_of
 from placement.lessons.grading import grade_contents, graded
 from placement.lessons.lesson import Hint
-from studio import editing
+from studio import editing, exercise
 from studio import lesson as begun
 from tests.command import answer
 from tests.pages.going import go, open_tab
@@ -191,6 +191,27 @@ def test_what_was_handed_in_is_graded_on_the_page(monkeypatch):
     assert list(rows["Value"].dropna()) == [80.0] and "JSON" in rows["Refused because"][1]
 
 
+def test_files_of_another_lesson_are_told_by_its_name_and_graded_as_that(monkeypatch):
+    app, project = begin("5")
+    handed_in = begun.work(snapshot(project)).answer.to_text().encode()
+    files = [
+        SimpleNamespace(name=name, getvalue=lambda: handed_in) for name in ("a.json", "b.json")
+    ]
+    monkeypatch.setattr(
+        grades.st, "file_uploader", lambda label, **_: files if label == "Answer files" else None
+    )
+    app.session_state["grades-open"] = True
+    app.session_state["grades-lesson"] = "01-one-step"
+    go(app, "lessons")
+    said = [info.value.replace("\\", "") for info in checked(app).info]
+    assert "2 files answer another lesson: 05-beat-heft." in said
+    assert all("another lesson" in why for why in app.dataframe[-1].value["Refused because"])
+    checked(next(b for b in app.button if b.label == "Grade that lesson").click().run())
+    assert "2 answers, 0 solved; best 80 s per step" in texts(app)
+    rows = app.dataframe[-1].value
+    assert list(rows["For hints"]) == [0, 0] and "Grade that lesson" not in labels(app)
+
+
 def test_grades_are_of_any_lesson_begun_and_made_once(monkeypatch, tmp_path):
     """A lesson of one's own, three files of which two may be graded, and a second rerun."""
     own = lessons.path_of("5").read_bytes().replace(b"+++\n", b"+++\nseed = 3\n", 1)
@@ -254,6 +275,13 @@ def test_an_exercise_is_begun_on_any_network():
     app.radio[-1].set_value("one device").run()
     said = texts(checked(app.run()))
     assert "against" in said and "all on null" in said and project.settings.form["exercise"]
+    begin = next(b for b in app.button if b.label.startswith("Begin with all on null"))
+    checked(begin.click().run())
+    now = snapshot(project)
+    first = exercise.first_device(now)
+    assert now.named.by_hand and set(now.placement.device_of.values()) == {first}
+    assert "Not yet" in texts(app) or "A tie" in texts(app)
+    assert begin.label not in labels(app)
 
 
 def test_a_lesson_that_is_none_any_more_is_told_where_it_would_stand():

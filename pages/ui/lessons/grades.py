@@ -65,6 +65,7 @@ def show(homes: Mapping[str, Project]) -> None:
             if len(files) > MOST_FILES:
                 left_out = formatting.counted(len(files) - MOST_FILES, "file")
                 st.warning(f"Graded are the first {MOST_FILES}; {left_out} left out.")
+            _offer_another(named, found, titles)
             _histogram(lesson, found)
             _table(lesson, found.grades)
 
@@ -107,6 +108,29 @@ def _graded(lesson: Lesson, folder: Path, files: Sequence[UploadedFile]) -> Grad
     return found
 
 
+def _offer_another(named: str, found: Graded, titles: Mapping[str, str]) -> None:
+    """Where all files answer another lesson of the menu, say which, and offer to grade it."""
+    named_of = {_hash_of(name): name for name in titles}
+    answered = {named_of.get(grade.lesson, "") for grade in found.grades}
+    other = answered.pop() if len(answered) == 1 else ""
+    if other and other != named:
+        num_files = formatting.counted(len(found.grades), "file")
+        answers = "answers" if len(found.grades) == 1 else "answer"
+        st.info(f"{num_files} {answers} another lesson: {glossary.plain(titles[other])}.")
+        st.button(
+            "Grade that lesson",
+            key="grades-other",
+            on_click=choices.put,
+            args=("grades-lesson", other),
+        )
+
+
+def _hash_of(named: str) -> str:
+    """The hash of a lesson of the menu: those that are here stand there by their names."""
+    here = lessons.readable().get(named)
+    return named if here is None else here.hash
+
+
 def _histogram(lesson: Lesson, found: Graded) -> None:
     marks = [grade.mark for grade in found.grades if grade.mark is not None]
     if not marks:
@@ -131,6 +155,7 @@ def _table(lesson: Lesson, grades: tuple[Grade, ...]) -> None:
                 "File": grade.file,
                 "Name": grade.name,
                 "Points": grade.mark.points if grade.mark else None,
+                "For hints": -grade.mark.hint_points if grade.mark else None,
                 "Stars": grade.mark.stars if grade.mark else None,
                 **dict(zip(tasks, grade.passed or [None] * len(tasks), strict=True)),
                 "Value": grade.value,
@@ -140,6 +165,7 @@ def _table(lesson: Lesson, grades: tuple[Grade, ...]) -> None:
             for grade in grades
         ],
         hide_index=True,
+        placeholder="–",
     )
     st.download_button(
         "Download as CSV",

@@ -59,10 +59,18 @@ def show() -> None:
 
 
 def _head(done: Work, mark: Mark) -> None:
+    """What it is called, and how far it is: in sight however far down its text is read."""
     stars = " ★" * mark.stars
     minus = f", {mark.hint_points} for hints" if mark.hint_points else ""
-    st.subheader(glossary.plain(done.lesson.header.title), anchor=False)
-    st.caption(f"{mark.points} of {formatting.counted(mark.of, 'point')}{stars}{minus}")
+    points = f"{mark.points} of {formatting.counted(mark.of, 'point')}{stars}{minus}"
+    open_tasks = [str(verdict.number) for verdict in mark.verdicts if not verdict.passed]
+    with st.container(key="lesson-head", gap="xxsmall"):
+        st.subheader(glossary.plain(done.lesson.header.title), anchor=False)
+        if open_tasks:
+            which = "task" if len(open_tasks) == 1 else "tasks"
+            st.caption(f"{points}; open: {which} {', '.join(open_tasks)}")
+        else:
+            st.markdown(f":green[:material/check_circle: solved, {points}]")
 
 
 def _task(task: Task, done: Work, verdict: Verdict) -> None:

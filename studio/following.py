@@ -1,8 +1,9 @@
-"""Methods that are followed step by step, each in a process of its own while it searches.
+"""Methods that are followed step by step, each in a process of its own while it takes long.
 
-A search has steps to show only once it has ended, of a learner after seconds to minutes. Pages tell
-meanwhile how far it is, and can end it. What it has found is kept for whoever asks again. It needs
-all cores and lets nothing be measured, so it goes on only while a page asks how far it is.
+A search has steps to show only once it has ended, of a learner after seconds to minutes; any method
+is compiled the first time on a computer. Pages tell meanwhile how far it is, and can end it. What
+it has found is kept for whoever asks again. It needs all cores and lets nothing be measured, so it
+goes on only while a page asks how far it is.
 
 `python -m studio.following` is the other end: the question comes pickled on standard input, for it
 comes from here; frames go to standard output, as of confined processes (`placement.remote.wire`).
@@ -22,7 +23,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import placement as pl
+from placement.advice.warming import word_of
 from placement.api.steps import Steps
+from placement.compiled.cache import cache_folder, is_warm, is_writable, note_warm
 from placement.core.problem import Problem
 from placement.remote.wire import EVENT, HEAD, REFUSAL, RESULT, decoded, encoded
 from placement.search.steps import Step
@@ -36,8 +39,11 @@ UNWATCHED_S, ALONE_S = 10.0, 90.0
 Key = tuple[str, ...]
 COUNTED = {"batches": "batch", "steps": "step"}
 STOPPED = "Stopped before it finished."
+# What stands for the steps of a method among what is compiled.
+STEPS = "steps"
 _guard = threading.Lock()
 _known: OrderedDict[Key, Following] = OrderedDict()
+_compiled: set[str] = set()
 
 
 class Following:
@@ -125,6 +131,7 @@ class Following:
             what, content = _read(child.stdout)
             if what == RESULT:
                 lines, steps = _unpickled(content)
+                note_warm(_word(self._problem, self._placer))
                 return Steps(self._placer, lines, self._problem, steps)
             if what == REFUSAL:
                 raise ValueError(decoded(content, str))
@@ -139,6 +146,24 @@ class Following:
         counted = COUNTED.get(event["what"], "")
         self.doing = f"{counted} {step}{f' of {of}' * bool(of)}" if counted else event["what"]
         self.account = event.get("note", "") or self.account
+
+
+def is_compiled(problem: Problem, placer: str) -> bool:
+    """Whether what shows the steps of a method for such problems was compiled here before.
+
+    Where nothing is compiled, or nothing kept, a process of its own would bring nothing.
+    """
+    word = _word(problem, placer)
+    if word in _compiled or os.environ.get("NUMBA_DISABLE_JIT"):
+        return True
+    placing = word_of(placer, problem.objective, problem.execution)
+    if is_warm(word) or is_warm(placing) or not is_writable(cache_folder()):
+        _compiled.add(word)
+    return word in _compiled
+
+
+def _word(problem: Problem, placer: str) -> str:
+    return word_of(f"{placer}:{STEPS}", problem.objective, problem.execution)
 
 
 def start(problem: Problem, placer: str, most: int, settings: Mapping[str, Any]) -> Following:

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from pages.ui.steps import player
 from pages.ui.steps.walk import Walk
 from placement import simulate
@@ -19,6 +21,12 @@ from tests.workloads import diamond
 __all__ = ["own_home"]
 
 PATIENCE_S = 120
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    """As on a computer on which all methods were followed before."""
+    monkeypatch.setattr(following, "is_compiled", lambda problem, placer: True)
 
 
 def followed(tmp_path, content):
@@ -77,6 +85,27 @@ def test_a_search_that_is_cancelled_can_be_followed_again(tmp_path, monkeypatch)
     checked(next(b for b in app.button if b.label == "Follow it again").click().run())
     again = following.find(snapshot(project).pinned_problem, "mutation")
     assert again is not ahead and again.result().steps
+
+
+def test_a_method_that_is_not_compiled_yet_is_followed_beside_the_page(tmp_path, monkeypatch):
+    """Compiling may take a minute: meanwhile it is told, and can be cancelled."""
+    monkeypatch.setattr(following, "is_compiled", lambda problem, placer: False)
+    app, project = followed(tmp_path, canonical_file())
+    ahead = following.find(snapshot(project).pinned_problem, "heft")
+    checked(next(b for b in app.button if b.label == "Cancel").click().run())
+    assert ahead.done.wait(PATIENCE_S) and ahead.is_stopped
+    checked(app.run())
+    noted = []
+    monkeypatch.setattr(following, "note_warm", noted.append)
+    checked(next(b for b in app.button if b.label == "Follow it again").click().run())
+    again = following.find(snapshot(project).pinned_problem, "heft")
+    assert again.result().placement == again.result().steps[-1].placement
+    assert noted == ["heft:steps:latency:op"], "from now on it shows its steps at once"
+    checked(app.run())
+    checked(next(b for b in app.button if b.label == "Make this the placement").click().run())
+    now = snapshot(project)
+    assert now.named.made_by == "heft" and simulate(now.problem, now.placement).value == 80.0
+    assert now.named.facts.seconds < again.seconds, "what Place would tell, and not the compiling"
 
 
 def test_an_answer_that_is_as_good_is_right_and_both_are_named():

@@ -234,19 +234,23 @@ def placed(posed: Problem, placer: str) -> Placed:
 
 
 def steps(posed: Problem, placer: str) -> Steps | None:
-    """What a placer works out on its way; None while one that searches is at it."""
-    if not searches(placer):
-        found_now = _steps(posed, placer)
-        _followed.add((posed.fingerprint, placer))
-        return found_now
+    """What a placer works out on its way; None while one that takes long is at it."""
     found = following.find(posed, placer)
-    return found.result() if found is not None and found.done.is_set() else None
+    if found is not None:
+        return found.result() if found.done.is_set() else None
+    if _takes_long(posed, placer):
+        return None
+    found_now = _steps(posed, placer)
+    _followed.add((posed.fingerprint, placer))
+    return found_now
 
 
 def steps_so_far(posed: Problem, placer: str) -> Steps | None:
     """The same where somebody has followed the method already; it is not begun for this."""
-    is_there = searches(placer) or (posed.fingerprint, placer) in _followed
-    return steps(posed, placer) if is_there else None
+    ahead = following.find(posed, placer)
+    if ahead is not None:
+        return steps(posed, placer) if ahead.is_there else None
+    return steps(posed, placer) if (posed.fingerprint, placer) in _followed else None
 
 
 def step_of(posed: Problem, placer: str, placement: Placement, op: str) -> Step | None:
@@ -282,12 +286,21 @@ def _steps(posed: Problem, placer: str) -> Steps:
 
 
 def searches(placer: str) -> bool:
-    """Whether a method searches on all cores, and so is followed in a process of its own."""
+    """Whether a method searches on all cores."""
     return placer_class(placer).all_cores
 
 
-def follow(posed: Problem, placer: str) -> Following:
-    """Begin to follow a method that searches, or look how far it is; learners take few batches."""
+def _takes_long(posed: Problem, placer: str) -> bool:
+    return searches(placer) or not following.is_compiled(posed, placer)
+
+
+def follow(posed: Problem, placer: str) -> Following | None:
+    """Begin to follow a method that takes long, or look how far it is; learners take few batches.
+
+    None for one that shows its steps at once.
+    """
+    if following.find(posed, placer) is None and not _takes_long(posed, placer):
+        return None
     settings = dict(placer_class(placer).followed_with)
     return following.start(posed, placer, MOST_STEPS, settings)
 

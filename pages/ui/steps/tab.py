@@ -24,7 +24,7 @@ from studio.snapshot import Studio
 
 PREDICT_HELP = "Hides each choice of the method until you have said what it will be."
 TAKE_HELP = "Makes what the method answers in its last step the placement, as Place does."
-CANCEL_HELP = "Ends the search, also for other windows that wait for it."
+CANCEL_HELP = "Ends it, also for other windows that wait for it."
 LEGEND = (
     {"mark": "selected", "text": "placed in this step"},
     {"mark": "alternative", "text": "where it could have run"},
@@ -39,26 +39,30 @@ def show(now: Studio) -> None:
     if not names:
         st.info("None of the methods for this model and goal shows its steps.")
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        _menu(now, names)
-    # One place for all of it, so that nothing of one method is left under the name of another.
-    with st.container(key=f"steps-of-{walk.chosen(now)}"):
-        _walk(now)
+    with st.container(key="steps", gap="xsmall"):
+        with st.container(
+            key="steps-menu", horizontal=True, vertical_alignment="center", gap="small"
+        ):
+            _menu(now, names)
+        # One place for all of it, so that nothing of one method is left under the name of another.
+        with st.container(key=f"steps-of-{walk.chosen(now)}"):
+            _walk(now)
 
 
 def _walk(now: Studio) -> None:
-    """The controls and the plan; while the method searches, how far it is."""
-    if cache.searches(walk.chosen(now)):
-        ahead = cache.follow(now.pinned_problem, walk.chosen(now))
-        if not ahead.done.is_set():
-            _under_way()
-            return
-        if not ahead.is_there:
-            _ended(ahead)
-            return
+    """The controls and the plan; while the method takes long, how far it is."""
+    ahead = cache.follow(now.pinned_problem, walk.chosen(now))
+    if ahead is not None and not ahead.done.is_set():
+        _under_way()
+        return
+    if ahead is not None and not ahead.is_there:
+        _ended(ahead)
+        return
     shown = walk.walk(now)
     assert shown is not None
-    left, right = st.columns([0.56, 0.44])
+    # Letters are larger before an audience, and of the plan a glance is enough there.
+    share = 0.64 if choices.presenting() else 0.56
+    left, right = st.columns([share, 1.0 - share])
     with left:
         player.draw(now, shown, _on_told)
     with right:
@@ -68,10 +72,10 @@ def _walk(now: Studio) -> None:
 @st.fragment(run_every=job_status.POLL_S)
 @plain_errors()
 def _under_way() -> None:
-    """How far a search is that is followed; the rest of the page is alive meanwhile."""
+    """How far a method is that is followed; the rest of the page is alive meanwhile."""
     now = studio()
     method = walk.chosen(now)
-    ahead = cache.follow(now.pinned_problem, method) if cache.searches(method) else None
+    ahead = cache.follow(now.pinned_problem, method) if method else None
     if ahead is None or ahead.done.is_set():
         # The picture shows the first step as well, and only a callback may draw parts alone.
         st.rerun()
@@ -117,13 +121,14 @@ def _menu(now: Studio, names: list[str]) -> None:
         disabled=not choices.may_write(),
         help=TAKE_HELP,
     )
-    st.caption(_said(asked_for, names, walk.chosen(now)))
+    if not choices.presenting():
+        st.caption(_said(asked_for, names, walk.chosen(now)))
 
 
 def _choose(key: str) -> None:
     # The menu is gone while another tab is open.
     choices.keep(key, choices.typed(key, ""))
-    fragments.only("canvas", "side", "dock")
+    fragments.only("canvas", "side", "dock", "present")
 
 
 def _said(asked_for: str, names: list[str], chosen: str) -> str:
@@ -167,12 +172,13 @@ def _timeline(now: Studio, shown: Walk) -> None:
 def _on_told() -> None:
     before = choices.selection()
     player.apply()
-    fragments.only("canvas", *(("side",) if choices.selection() != before else ()), "dock")
+    side = ("side",) if choices.selection() != before else ()
+    fragments.only("canvas", *side, "dock", "present")
 
 
 def _redraw() -> None:
     """The tab, and the picture that shows the same step."""
-    fragments.only("canvas", "dock")
+    fragments.only("canvas", "dock", "present")
 
 
 def _take(now: Studio) -> None:
@@ -181,7 +187,7 @@ def _take(now: Studio) -> None:
     try:
         found = cache.steps(now.pinned_problem, method)
         if found is None:
-            choices.say("warning", f"{method} is still searching; take its answer when it is done.")
+            choices.say("warning", f"{method} is still at work; take its answer when it is done.")
             return
         value_s = cache.simulated(now.problem, found.placement).value
         name = now.shelf.add(method, found.placement, method, _facts(now, found))
@@ -195,7 +201,7 @@ def _take(now: Studio) -> None:
 def _facts(now: Studio, found: Steps) -> Facts:
     """What Place would tell of the same answer; of a long search what it told on its way."""
     posed = now.pinned_problem
-    ahead = following.find(posed, found.placer)
+    ahead = following.find(posed, found.placer) if cache.searches(found.placer) else None
     if ahead is None:
         return snapshot.facts_of(pl.place(posed, found.placer, predict=cache.simulated))
     return snapshot.facts_of_answer(now, found.placement, ahead.account, ahead.seconds)

@@ -9,6 +9,7 @@ frame.around()
 now = studio()
 machine_choice.chooser(now)
 machine_choice.drawn(now)
+# Above the tables: what a visitor does here next is in sight without scrolling.
+measurement.show(now)
 machine_choice.tables(now)
 job_status.command_box(command_line.machine(now.project))
-measurement.show(now)

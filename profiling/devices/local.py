@@ -19,7 +19,7 @@ from profiling.devices.cores import can_pin, cpu_model, host_memory_bytes, split
 
 # What a machine is for where no model says so.
 FORMAT = "onnx"
-NOMINAL_NOTE = "Link figures are nominal until this machine is profiled."
+NOMINAL_NOTE = "Link figures are nominal until a model is measured here."
 _PRESETS = ASSETS / "machines"
 # A hand-over between threads that share memory, and a copy to a device with its own.
 _SHARED = (30e-6, 20e9)

@@ -24,6 +24,8 @@ def fill(page, label, value):
 def test_a_device_and_a_link_are_picked_and_changed_in_a_copy(page, tmp_path):
     drawn(page)
     go(page, "Devices")
+    measure = page.get_by_role("button", name="Measure this model").bounding_box()
+    assert measure["y"] + measure["height"] <= page.viewport_size["height"], "it is in sight"
     choose(page, "Machine", "pcie-4gpu")
     cards = page.locator(".machine .card")
     expect(cards).to_have_count(5)

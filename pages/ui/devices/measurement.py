@@ -58,8 +58,8 @@ def _state(now: Studio) -> None:
             by = "; ".join(map(refining_in_words, known))
             st.caption(
                 glossary.plain(
-                    f"Refined since by {formatting.counted(len(known), 'live run')}: {by}. The Run"
-                    " page takes it back."
+                    f"Refined since by {formatting.counted(len(known), 'live run')}: {by}. The tab"
+                    " Run takes it back."
                 )
             )
         if profile.all_cores_s is not None:

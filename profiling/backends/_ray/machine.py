@@ -11,7 +11,7 @@ from profiling.devices.cores import split
 # Latency in s and bytes/s of links inside a host and between hosts.
 _WITHIN = (30e-6, 20e9)
 _BETWEEN = (5e-4, 1e9)
-_NOTE = "Link figures between hosts are nominal until this machine is profiled."
+_NOTE = "Link figures between hosts are nominal until a model is measured there."
 
 
 def machine_of(name: str, facts: Mapping[str, Facts], lanes: int = 1) -> Machine:

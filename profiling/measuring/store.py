@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from placement.core.formatting import counted
 from placement.core.machine import Machine
 from placement.core.profile import Profile, profile_from_json
 from placement.files.home import home
@@ -187,8 +188,10 @@ def changes(old: Machine, new: Machine) -> tuple[str, ...]:
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)
     ]
-    was = {d.name: f"{d.label or d.kind}, {d.cores} cores" for d in old.devices}
-    now = {d.name: f"{d.label or d.kind}, {d.cores} cores" for d in new.devices}
+    was, now = (
+        {d.name: f"{d.label or d.kind}, {counted(d.cores, 'core')}" for d in machine.devices}
+        for machine in (old, new)
+    )
     found += [
         f"{name}: {was.get(name, 'absent')} -> {now.get(name, 'absent')}"
         for name in dict.fromkeys((*was, *now))

@@ -37,7 +37,7 @@ def test_methods_fill_the_board_and_two_placements_are_held_against_each_other(s
     figures = page.get_by_test_id("stTable").first
     expect(figures).to_contain_text("6 ms, the best of these")
     expect(figures).to_contain_text("10 ms, +66.7%")
-    moved = page.get_by_text(re.compile(r"From .+ to .+, 1 of 4 ops change their device"))
+    moved = page.get_by_text(re.compile(r"From .+ to .+, 1 of 4 ops changes its device"))
     expect(moved.first).to_be_visible()
     shown = until(page, "p.drawn && p.nodes.length === 4 && p.legend?.length !== 0")
     assert sum(shown["counts"]) == 4

@@ -86,7 +86,7 @@ TABS = {
     "Table": "tbody tr[data-op]",
     "Steps": ".player .code li",
     "Hints": 'p:text-matches("Predicted, each as if|helps")',
-    "History": 'p:text-matches("steps are made|Nothing was changed")',
+    "History": 'p:text-matches("steps? (is|are) made|Nothing was changed")',
 }
 
 

@@ -248,7 +248,7 @@ def test_an_edit_by_hand_starts_a_placement_of_its_own_and_can_be_undone():
     assert "'heft' is as it was" in told
     checked(app.run())
     assert next(s for s in app.selectbox if s.label == "Placement").value == "manual"
-    assert "1 of 1 steps are made" in texts(checked(open_tab(app, "History")))
+    assert "1 of 1 step is made" in texts(checked(open_tab(app, "History")))
     checked(next(b for b in app.button if b.label == "Undo").click().run())
     now = snapshot(project)
     assert dict(now.placement.device_of) == before

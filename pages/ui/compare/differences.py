@@ -10,6 +10,7 @@ from pages.ui.panels.side_by_side import Side
 from pages.ui.session import choices
 from pages.ui.session.current import carry_out
 from pages.ui.shell import glossary
+from placement.core import formatting
 from placement.core.placement import Placement
 from placement.schedule.order import order_of_ops
 from placement.schedule.symmetry import renaming, with_names
@@ -29,7 +30,8 @@ def show(now: Studio, here: Side, there: Side) -> None:
     names = [glossary.plain(side.name, 40) for side in (here, there)]
     moved, total = sum(moves.values()), len(now.model.graph.ops)
     st.markdown(
-        f"From **{names[0]}** to **{names[1]}**, {moved} of {total} ops change their device:"
+        f"From **{names[0]}** to **{names[1]}**, {moved} of {formatting.counted(total, 'op')}"
+        f" {'changes its' if moved == 1 else 'change their'} device:"
         f" {glossary.plain(in_words(moves))}.{exchange(names[1], new)}"
     )
     st.button(

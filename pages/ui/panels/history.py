@@ -49,7 +49,10 @@ def _num_steps(now: Studio) -> int:
 
 
 def _count(now: Studio) -> None:
-    st.caption(f"{len(now.history.done)} of {_num_steps(now)} steps are made.", help=HELP)
+    num_steps = _num_steps(now)
+    verb = "is" if num_steps == 1 else "are"
+    made = f"{len(now.history.done)} of {formatting.counted(num_steps, 'step')} {verb} made."
+    st.caption(made, help=HELP)
 
 
 def _entries(history: History) -> None:

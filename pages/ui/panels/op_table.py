@@ -192,7 +192,7 @@ def _seconds(now: Studio, seconds: float) -> str:
 
 def _caption(now: Studio, table: Columns, page: Page, chosen: set[str]) -> str:
     """How many rows there are, and what the selected ops come to."""
-    said = f"{page.num_rows} of {len(table.name)} ops"
+    said = f"{page.num_rows} of {formatting.counted(len(table.name), 'op')}"
     ops = [i for i, name in enumerate(table.name) if name in chosen]
     if not ops:
         return f"{said}. Tick ops, or click a row, to select them in the picture too."

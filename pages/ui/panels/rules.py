@@ -69,7 +69,7 @@ def show() -> None:
 def _row(number: int, row: Row, of: int, locked: bool) -> None:
     doing = row.trouble or formatting.counted(row.num_won, "op")
     if not row.trouble and row.num_won < row.num_matched:
-        doing = f"{row.num_won} of {row.num_matched} ops"
+        doing = f"{row.num_won} of {formatting.counted(row.num_matched, 'op')}"
     shown = glossary.plain(f"{number + 1}: {row.rule.pattern} → {row.rule.device}", 120)
     colour = "orange" if row.trouble else "gray"
     lines = st.container(gap="xxsmall")

@@ -137,7 +137,7 @@ def test_other_machines_warn_and_do_not_answer(tmp_path):
 def test_changes_name_devices_too():
     one = Machine("m", (Device("a", cores=4, label="X"),))
     two = Machine("m", (Device("a", cores=8, label="X"), Device("b", "gpu")))
-    assert changes(one, two) == ("a: X, 4 cores -> X, 8 cores", "b: absent -> gpu, 1 cores")
+    assert changes(one, two) == ("a: X, 4 cores -> X, 8 cores", "b: absent -> gpu, 1 core")
     assert changes(one, one) == ()
 
 

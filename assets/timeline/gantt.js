@@ -220,7 +220,8 @@ class Gantt {
     this.pointer?.drop();
     const shown = this.rows.flatMap((rows, i) => rows.filter((row) => !this.spreads[i].spots[row.index].folded));
     const longest = Math.max(4, ...shown.map((row) => row.name.length));
-    this.left = Math.min(36 + longest * 7, width * 0.24);
+    // Short names are whole however narrow it is.
+    this.left = Math.min(36 + longest * 7, Math.max(width * 0.24, 80));
     this.plot = width - this.left - RIGHT;
     const tall = this.spreads.map((spread) => spread.tall);
     const height = tall.reduce((sum, h) => sum + h, 0);
@@ -240,6 +241,7 @@ class Gantt {
     svg.append(this.targets(top));
     this.frame.replaceChildren(svg, axis);
     this.svg = svg;
+    this.clearTargets();
     this.past.draw();
     this.future.draw();
     this.root.dataset.zoomed = String(this.to - this.from < this.end * 0.9999);
@@ -405,6 +407,20 @@ class Gantt {
     const said = sorted.map(({ text }) => text).join(" · ");
     if (said) group.append(node("text", { x: this.width - RIGHT, y: 14, "text-anchor": "end" }, said));
     return group;
+  }
+
+  showTargets(shown) {
+    this.svg?.querySelector(".targets > text")?.setAttribute("visibility", shown ? "visible" : "hidden");
+  }
+
+  // Words about targets stand at the end of the first title's line, in the place of a note that would
+  // leave them no room.
+  clearTargets() {
+    const said = this.svg.querySelector(".targets > text"), title = this.svg.querySelector(".panel > .title");
+    if (!said || !title) return;
+    const note = title.querySelector(".note"), box = title.getBBox();
+    if (!note || box.x + box.width + 12 <= said.getBBox().x) return;
+    note.remove();
   }
 
   // Lines go into the grid; the numbers below them are in sight whatever is scrolled.

@@ -23,6 +23,7 @@ class Ghost {
     this.drawn?.remove();
     this.drawn = null;
     const { gantt } = this;
+    gantt.showTargets(true);
     // What is asked about is the first panel's placement; timelines elsewhere ask nothing.
     if (!this.bars || !gantt.svg || !gantt.data.asks) return;
     const number = 0;
@@ -38,13 +39,18 @@ class Ghost {
     this.clear(number);
   }
 
-  // Beside the panel's title where it would stand on it, and never beyond the right edge.
+  // Beside the panel's title where it would stand on it, and before the words about targets; where
+  // there is no room between the two, what is foretold comes first, for it is gone soon.
   clear(number) {
     const { gantt } = this, text = this.drawn.querySelector("text"), width = text.getBBox().width;
     const title = gantt.svg.querySelectorAll(".panel > .title")[number].getBBox();
-    const free = title.x + title.width + 12, right = gantt.left + gantt.plot;
-    if (Number(text.getAttribute("x")) - width >= free) return;
-    text.setAttribute("x", Math.min(free + width, Math.max(right, width)));
+    const free = title.x + title.width + 12, edge = gantt.left + gantt.plot;
+    const targets = gantt.svg.querySelector(".targets > text")?.getBBox();
+    const end = targets ? targets.x - 12 : edge, isTight = free + width > end;
+    if (isTight && targets && this.slim) text.remove();
+    if (isTight && targets && !this.slim) gantt.showTargets(false);
+    const right = isTight ? edge : end, x = Math.min(Number(text.getAttribute("x")), right);
+    text.setAttribute("x", x - width >= free ? x : Math.min(free + width, Math.max(right, width)));
   }
 
   path(number, top) {

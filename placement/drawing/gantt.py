@@ -13,7 +13,8 @@ from placement.drawing.names import names_of
 from placement.drawing.spans import UNKNOWN, Sources, name_of
 from placement.drawing.wording import shortened
 
-LINK_COLOUR = "#8a8f98"
+# Apart from every device for colour-blind eyes too: a green device is grey to some.
+LINK_COLOUR = "#60646b"
 DARK, LIGHT = "#14181f", "#ffffff"
 KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
 # More bars than this are more than a screen has room for: short neighbours are drawn as one.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 TEXT, BACKGROUND = "#1b2130", "#ffffff"
 LINE, FAINT, FRAME, NEUTRAL = "#a9acb2", "#82868e", "#cdcfd2", "#edeeef"
-CRITICAL, LINK = "#e5484d", "#8a8f98"
+CRITICAL, LINK = "#e5484d", "#60646b"
 FONT = "system-ui, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 # What XML 1.0 forbids, and marks that turn the direction of the text after them.
 UNFIT = re.compile(

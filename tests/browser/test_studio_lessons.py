@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from placement.api import lessons
 from placement.lessons.grading import grade
 from placement.lessons.lesson import QUESTIONS, ChoiceCheck, OrderCheck
-from tests.browser.studio import choose, drawn, until
+from tests.browser.studio import choose, drawn, settled, until
 from tests.lessons.test_shipped import SOLVED
 from tests.thorough import either
 
@@ -143,6 +143,9 @@ def test_from_one_lesson_to_the_next_the_whole_page_goes(new_page, read):
     )
     onward.scroll_into_view_if_needed()
     assert panel.evaluate("(one) => one.scrollTop") > 0
+    top = panel.bounding_box()["y"]
+    head = page.locator(f"{PANEL} .st-key-lesson-head").bounding_box()["y"]
+    assert top - 1 <= head <= top + 20, "how far the lesson is stays in sight"
     onward.locator("button").click()
     expect(page.locator(f"{PANEL} h3")).to_have_text(read[second].header.title)
     num_ops = len(lessons.posed(read[second]).problem.graph.ops)
@@ -159,3 +162,30 @@ def test_what_a_lesson_asks_stands_as_a_line_on_the_timeline(new_page, read):
     )
     at = page.locator(".gantt .targets line").evaluate_all("all => all.map((l) => l.dataset.at)")
     assert [round(float(each)) for each in at] == [54, 73, 76]
+    # Words about what was and about what would be stand beside them, in a narrow window too.
+    for width in (1440, 1024):
+        page.set_viewport_size({"width": width, "height": 768})
+        node = drawn(page)["nodes"][0]
+        page.mouse.click(node["x"], node["y"])
+        shown = until(page, "p.selection.includes(given)", node["id"])
+        device = next(n["device"] for n in shown["nodes"] if n["id"] == node["id"])
+        key = str(1 + (device + 1) % 3)
+        page.keyboard.down(key)
+        expect(page.locator(".gantt .foretold .told")).to_have_count(1)
+        assert not page.locator(".gantt").first.evaluate(COLLIDING)
+        page.keyboard.up(key)
+        expect(page.locator(".gantt .past path")).to_have_count(1)
+        settled(page)
+        assert not page.locator(".gantt").first.evaluate(COLLIDING)
+
+
+# Words in the line above the bars that lie on each other.
+COLLIDING = """(gantt) => {
+  const seen = [...gantt.querySelectorAll(".told, .targets > text, .panel > .title")]
+    .filter((one) => getComputedStyle(one).visibility !== "hidden")
+    .map((one) => [one.textContent, one.getBoundingClientRect()]);
+  return seen.flatMap(([a, x], i) => seen.slice(i + 1)
+    .filter(([, y]) => x.left < y.right && y.left < x.right
+      && x.top < y.bottom - 3 && y.top < x.bottom - 3)
+    .map(([b]) => `${a} / ${b}`)).join();
+}"""

@@ -14,6 +14,7 @@ from placement.drawing import op_values
 from placement.drawing.colours import scales
 from placement.drawing.colours.palette import colours, device_pattern
 from placement.drawing.colours.toning import NUM_BANDS, shared_out
+from placement.drawing.gantt import LINK_COLOUR
 from tests.eyes import BLIND, lab
 from tests.pages.graphs import blocks, hostile
 from tests.pages.problems import diamond, everywhere
@@ -197,6 +198,13 @@ def test_other_colours_stay_apart_from_the_devices_beside_them(name, least, eyes
         seen = lab(colour, BLIND.get(eyes))
         apart = [np.linalg.norm(seen - device) for device in devices]
         assert min(apart[:8]) > least and min(apart) > 6, (name, eyes, i, apart)
+
+
+@pytest.mark.parametrize("eyes", [None, *BLIND])
+def test_bars_of_transfers_stay_apart_from_those_of_devices(eyes):
+    sent = lab(LINK_COLOUR, BLIND.get(eyes))
+    apart = [np.linalg.norm(sent - lab(c, BLIND.get(eyes))) for c in colours("devices")]
+    assert min(apart[:8]) > 18 and min(apart) > 10, (eyes, apart)
 
 
 @pytest.mark.parametrize("eyes", [None, *BLIND])

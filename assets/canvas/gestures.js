@@ -102,10 +102,12 @@ class Gestures {
       chrome.root.append(this.ghost);
       chrome.root.classList.add("dragging");
     }
-    const frame = chrome.root.getBoundingClientRect();
-    this.ghost.style.left = `${event.clientX - frame.left + 12}px`;
-    this.ghost.style.top = `${event.clientY - frame.top + 8}px`;
-    const chip = this.chipAt(event);
+    const frame = chrome.root.getBoundingClientRect(), chip = this.chipAt(event);
+    // What is held over a device covers none of its figures: its words stand below, where the
+    // forecast comes.
+    const tile = chip?.getBoundingClientRect();
+    this.ghost.style.left = `${(tile ? tile.left : event.clientX + 12) - frame.left}px`;
+    this.ghost.style.top = `${(tile ? tile.bottom + 6 : event.clientY + 8) - frame.top}px`;
     if (chip) canvas.forecast.ask(Number(chip.dataset.device));
     else canvas.forecast.end();
   }

@@ -67,6 +67,12 @@ def test_a_drag_over_a_device_shows_what_a_drop_there_does(desk):
     desk.mouse.move(node["x"], node["y"])
     desk.mouse.down()
     desk.mouse.move(*chip, steps=4)
+    # What is dragged has words of its own, which hide nothing of the device.
+    words, tile = (
+        desk.locator(part).bounding_box()
+        for part in (".canvas .ghost", f"{CHIPS}[data-device='{device}']")
+    )
+    assert words["y"] >= tile["y"] + tile["height"]
     told = told_after(desk)
     assert score(desk).inner_text() == first
     assert desk.locator(".gantt").first.get_attribute("data-to") == axis

@@ -13,14 +13,15 @@ Object.assign(Canvas.prototype, {
     this.overlay.height = Math.round(height * ratio);
     // vis-network rescales with its container and ends its animation; we keep the scale and the
     // upper left corner as they were, but the whole drawing in sight as long as nobody has done
-    // anything, and in a window of another size where nobody has looked at a part of it since.
+    // anything, and in a window of another size, or beside a method's step, where nobody has looked at
+    // a part of it since.
     const scale = this.net.getScale();
     const corner = this.net.DOMtoCanvas({ x: 0, y: 0 });
     this.net.setSize(`${width}px`, `${height}px`);
     const position = { x: corner.x + width / 2 / scale, y: corner.y + height / 2 / scale };
     this.noticeSidebar();
     const isOtherWindow = performance.now() - this.windowResizedAt < SETTLING_MS;
-    const still = this.firstSight || (this.isWhole && isOtherWindow) ? this.cameraFor() : { scale, position };
+    const still = this.firstSight || (this.isWhole && (isOtherWindow || this.isStepNew)) ? this.cameraFor() : { scale, position };
     this.net.moveTo({ ...(this.aim ?? still), animation: false });
     this.aim = null;
     this.net.redraw();

@@ -105,6 +105,7 @@ class Chrome {
     row.setAttribute("aria-label", "Canvas tools");
     this.undo = button("↶", "Undo the last change (Ctrl+Z)", () => canvas.send({ kind: "undo" }));
     this.redo = button("↷", "Redo (Ctrl+Y)", () => canvas.send({ kind: "redo" }));
+    for (const tool of [this.undo, this.redo]) tool.classList.add("history");
     this.lasso = button("Lasso", "Draw a lasso with the next drag (or Alt-drag)", () =>
       canvas.setLasso(!canvas.lassoNext),
     );

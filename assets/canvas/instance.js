@@ -80,6 +80,7 @@ class Canvas {
     // Whoever has begun to do something here keeps the picture where it is, whatever is resized.
     // In a presentation only who pans or zooms has: keys and buttons lead from step to step there.
     this.begun = () => {
+      this.isStepNew = false;
       if (!(this.data?.enlarged > 1)) this.firstSight = false;
     };
     for (const what of BEGINNINGS) window.addEventListener(what, this.begun, true);
@@ -88,6 +89,10 @@ class Canvas {
   update(args) {
     const { data } = args;
     if (!data) return;
+    // The dock is higher beside a method's step, so that the picture has another place as long as one
+    // is shown.
+    const isOtherPlace = this.data && Boolean(this.data.shows) !== Boolean(data.shows);
+    this.isStepNew ||= isOtherPlace;
     this.data = data;
     this.readOnly = data.readOnly;
     if (data.asks) consequences.about(data.asks, data.session);
@@ -102,6 +107,7 @@ class Canvas {
     this.chrome.root.classList.toggle("presented", data.enlarged > 1);
     home.alive.add(this);
     this.refresh();
+    if (isOtherPlace && this.net) this.resized();
   }
 
   // Draws what is known now: called for new data, a view that arrives later, a first size.

@@ -1,7 +1,7 @@
 // The desk's edges: the dock is dragged in height, folded and shown full, the inspector folded.
 //
 // All of it is a few attributes of the document, which desk.css reads. It is remembered by project
-// in the browser, so that a drag never waits for Python.
+// in the browser, for the desk and for an audience apart, so that a drag never waits for Python.
 
 const LEAST_PX = 80;
 const STEP_PX = 24;
@@ -35,12 +35,12 @@ class Desk {
     this.narrow.addEventListener("change", this.onNarrow);
   }
 
-  update({ project, unfold, lesson }) {
+  update({ project, unfold, lesson, presented }) {
     this.lesson = lesson;
-    if (project !== this.project) {
+    if (project !== this.project || presented !== this.presented) {
       // Another project, as the next lesson is, is read from its beginning.
-      if (this.project) document.querySelector(".st-key-desk-inspector")?.scrollTo({ top: 0 });
-      this.project = project;
+      if (this.project && project !== this.project) document.querySelector(".st-key-desk-inspector")?.scrollTo({ top: 0 });
+      [this.project, this.presented] = [project, presented];
       this.state = { height: 0, dock: "open", details: "", ...this.remembered() };
     }
     if (this.unfolded !== null && unfold > this.unfolded && this.state.dock === "folded") {
@@ -59,7 +59,7 @@ class Desk {
   }
 
   place() {
-    return `placement-desk-${this.project}`;
+    return `placement-desk-${this.project}${this.presented ? "-presented" : ""}`;
   }
 
   set(changes) {

@@ -12,6 +12,8 @@ const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
 // The keys of a button.
 const PRESSING = new Set(["Tab", "Enter", " ", "Shift", "Control", "Alt", "Meta"]);
 const ENDS = { Home: 0, End: Infinity };
+// Of a method that is followed: play, and an answer to the question of a step.
+const PLAYER = /^(?:Space|(?:Digit|Numpad)[1-9])$/;
 
 class Bar {
   constructor(parent) {
@@ -24,6 +26,9 @@ class Bar {
     }
     this.heard = (event) => this.key(event);
     window.addEventListener("keydown", this.heard, true);
+    // Keys go on with what is shown after a tab was clicked, and do not go from tab to tab.
+    this.clicked = (event) => event.detail && event.target.closest?.("[role=tab]") && setTimeout(() => this.picture()?.focus({ preventScroll: true }));
+    window.addEventListener("click", this.clicked, true);
     this.picture()?.focus({ preventScroll: true });
   }
 
@@ -62,8 +67,8 @@ class Bar {
     // Set only where it is another one, or a reader would say it again.
     if (told.textContent !== data.told) told.textContent = data.told;
     this.root.querySelector(".at").textContent = `${data.at} / ${data.of}`;
-    this.button("back").setAttribute("aria-disabled", String(data.at <= 0));
-    this.button("on").setAttribute("aria-disabled", String(data.at >= data.of));
+    this.button("back").setAttribute("aria-disabled", String(data.at <= data.first));
+    this.button("on").setAttribute("aria-disabled", String(data.at >= data.last));
     this.showWalks();
     if (!this.list().children.length) {
       for (const [keys, means] of data.keys) this.list().append(made("dt", keys), made("dd", means));
@@ -71,8 +76,10 @@ class Bar {
   }
 
   showWalks() {
-    const row = this.root.querySelector(".walks");
-    if (!row.children.length) {
+    const row = this.root.querySelector(".walks"), drawn = JSON.stringify(this.data.walks);
+    if (row.dataset.drawn !== drawn) {
+      row.dataset.drawn = drawn;
+      row.replaceChildren();
       for (const [walk, name] of this.data.walks) {
         const button = made("button", name);
         button.type = "button";
@@ -83,7 +90,8 @@ class Bar {
       }
     }
     for (const button of row.children) {
-      const isOn = button.dataset.walk === this.data.walk, name = button.textContent.toLowerCase();
+      const isOn = button.dataset.walk === this.data.walk;
+      const name = button.textContent.replace(/^./, (first) => first.toLowerCase());
       button.setAttribute("aria-pressed", String(isOn));
       button.title = isOn ? `Steps follow the ${name}; T changes that` : `Step along the ${name} (T)`;
     }
@@ -95,7 +103,7 @@ class Bar {
   }
 
   go(to) {
-    const aim = Math.max(0, Math.min(to, this.data.of));
+    const aim = Math.max(this.data.first, Math.min(to, this.data.last));
     if (aim === this.to) return;
     this.to = aim;
     this.outbox.push({ kind: "go", to: aim });
@@ -112,6 +120,7 @@ class Bar {
     else if (isFree && !event.shiftKey && event.key in ARROWS) this.go(this.to + ARROWS[event.key]);
     else if (isFree && event.key in ENDS) this.go(ENDS[event.key]);
     else if (isFree && event.key.toLowerCase() === "t") this.other();
+    else if (isFree && this.data.walk === "method" && this.isForPlayer(event)) handToPlayer(event);
     else if (isFree && event.key === "?") this.showKeys(this.list().hidden);
     else if (event.key === "Escape" && isFree) {
       if (!this.list().hidden) this.showKeys(false);
@@ -128,6 +137,11 @@ class Bar {
   isForPicture(event, isIdle) {
     const isHere = this.root.contains(event.composedPath()[0]) && !PRESSING.has(event.key);
     return Boolean(this.picture()) && event.key !== "Tab" && (isIdle || isHere);
+  }
+
+  // Where a button here has the focus, Space is its own.
+  isForPlayer(event) {
+    return PLAYER.test(event.code) && !(event.code === "Space" && event.composedPath()[0].closest?.("button"));
   }
 
   // The large letters end at once, their style sheet only when all of the page has been drawn.
@@ -164,8 +178,14 @@ class Bar {
 
   close() {
     window.removeEventListener("keydown", this.heard, true);
+    window.removeEventListener("click", this.clicked, true);
     this.outbox.close();
   }
+}
+
+// The player of a method hears keys at the document, wherever the focus is.
+function handToPlayer(event) {
+  document.dispatchEvent(new KeyboardEvent("keydown", event));
 }
 
 function made(tag, text) {

@@ -4,6 +4,8 @@
 // playing waits for each before it goes on to the next.
 
 const PACE_MS = 1100;
+// Lines that a step needs; where fewer fit the place is scrolled.
+const LEAST_PX = 60;
 const alive = (globalThis.__placementSteps ??= new WeakMap());
 
 function made(name, className = "", text = "") {
@@ -30,10 +32,15 @@ class Player {
     }
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)), { signal });
     document.addEventListener("keydown", (event) => this.key(event), { signal });
+    this.body = this.root.querySelector(".body");
+    this.watcher = new ResizeObserver(() => this.fit());
+    this.watcher.observe(this.root);
+    this.scroller = null;
   }
 
   close() {
     this.closing.abort();
+    this.watcher.disconnect();
     this.outbox.close();
     clearTimeout(this.timer);
   }
@@ -153,6 +160,27 @@ class Player {
     );
     this.ask();
     this.root.querySelector(".tables").replaceChildren(...tables.map(tableOf));
+    this.fit();
+  }
+
+  // What a step compares and the lines that it follows end where their place ends, and what the step
+  // is about is in sight there.
+  fit() {
+    if (!this.scroller?.isConnected) {
+      this.scroller = scrollerOf(this.root);
+      if (this.scroller) this.watcher.observe(this.scroller);
+    }
+    const { scroller, body } = this, zoom = zoomOf(this.root);
+    if (!scroller) return;
+    const above = body.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop;
+    const room = Math.floor((scroller.clientHeight - above) / zoom) - 4;
+    body.style.maxHeight = room < LEAST_PX ? "" : `${room}px`;
+    const lit = this.root.querySelector(".lit");
+    if (lit) look(lit, this.root.querySelector(".code"));
+    for (const figure of this.root.querySelectorAll("figure")) {
+      const marked = figure.querySelector(".marked");
+      if (marked) look(marked, figure);
+    }
   }
 
   ask() {
@@ -179,6 +207,14 @@ class Player {
     }
     place.replaceChildren(made("span", "text", question.text), ...buttons, ...said);
   }
+}
+
+// Scrolls a part alone, and only where what is looked for is not in sight.
+function look(wanted, part) {
+  const zoom = zoomOf(part), box = part.getBoundingClientRect(), found = wanted.getBoundingClientRect();
+  const head = part.querySelector("figcaption")?.getBoundingClientRect().height ?? 0;
+  if (found.top >= box.top + head - 1 && found.bottom <= box.bottom + 1) return;
+  part.scrollTop += ((found.top + found.bottom - head - box.top - box.bottom) / 2) / zoom;
 }
 
 function tableOf({ title, columns, rows, marked, guessed }) {

@@ -13,6 +13,14 @@ PATIENCE_MS = 180_000
 # What of the canvas is told where a wait was in vain.
 TOLD = ("pending", "counts", "selection", "status", "said", "busy", "error")
 expect.set_options(timeout=PATIENCE_MS)
+# Rows of a table that are to be seen at once, where it has as many.
+MOST_ROWS = 3
+IS_SEEN = """(part) => {
+  const { left, right, top, bottom } = part.getBoundingClientRect();
+  const x = Math.min((left + right) / 2, left + 20), y = (top + bottom) / 2;
+  const found = part.getRootNode().elementFromPoint(x, y);
+  return part === found || part.contains(found);
+}"""
 
 
 def drawn(page: Page) -> dict:
@@ -102,6 +110,25 @@ def upload(page: Page, path: str) -> None:
     # What is chosen while the page is still being drawn goes with the element that is replaced.
     settled(page)
     page.locator('section[data-testid="stSidebar"] input[type="file"]').set_input_files(path)
+
+
+def step_in_sight(page: Page, said: Locator) -> None:
+    """Of a method's step all is in sight that a person reads: what is `said`, the line of the
+    pseudo-code, and what the step compares, with the row that wins."""
+    dock = page.locator(".st-key-desk-dock").bounding_box()
+    foot = dock["y"] + dock["height"]
+    player = page.locator(".player")
+    rows = player.locator("figure").first.locator("tr")
+    assert rows.count() > 1
+    parts = [player.locator(".lit"), player.locator("figcaption").first]
+    parts += [player.locator("tr.marked").first, *rows.all()[: MOST_ROWS + 1]]
+    for part in parts:
+        box = part.bounding_box()
+        assert dock["y"] <= box["y"] and box["y"] + box["height"] <= foot + 1, (part, box, dock)
+        # Nothing lies over it, and what holds it does not cut it off.
+        assert part.evaluate(IS_SEEN), part
+    expect(said).to_be_visible()
+    assert said.bounding_box()["y"] + said.bounding_box()["height"] <= page.viewport_size["height"]
 
 
 def metric(page: Page, label: str):

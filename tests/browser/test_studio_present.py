@@ -18,6 +18,7 @@ from tests.browser.studio import (
     score,
     select,
     settled,
+    step_in_sight,
     until,
 )
 from tests.eyes import BLIND, GREY, lab_of
@@ -115,6 +116,49 @@ def test_digits_move_what_a_step_shows_and_changes_can_be_walked(presented):
     expect(score(page)).to_have_text(moved_s)
 
 
+def test_with_the_tab_steps_a_clicker_steps_the_method(presented):
+    """Its sentence is the large one, and what the step compares is in sight in every window."""
+    page = presented
+    open_tab(page, "Steps")
+    expect(page.locator(".player[data-at='0']")).to_be_visible()
+    on = page.locator(".walks [aria-pressed=true]")
+    expect(on).to_have_text("Method heft")
+    for number, (width, height) in enumerate(
+        ((1280, 720), (1024, 768), (960, 600), (1440, 900)), 1
+    ):
+        page.set_viewport_size({"width": width, "height": height})
+        page.keyboard.press("PageDown" if number % 2 else "ArrowRight")
+        expect(page.locator(".bar .at")).to_contain_text(f"{number + 1} / ")
+        expect(page.locator(f".player[data-at='{number}']")).to_be_attached()
+        expect(told(page)).to_have_text(page.locator(".player .why").text_content())
+        settled(page)
+        step_in_sight(page, told(page))
+        size = "(one) => parseFloat(getComputedStyle(one).fontSize)"
+        assert told(page).evaluate(size) >= 20, width
+        expect(on).to_be_visible()
+    page.keyboard.press("Home")
+    expect(page.locator(".bar .at")).to_contain_text("1 / ")
+    expect(page.locator(".bar [data-do=back]")).to_have_attribute("aria-disabled", "true")
+    # Where it asks first, digits answer.
+    page.get_by_text("Predict first").click()
+    expect(told(page)).to_have_text("Which op comes first?")
+    page.locator(".canvas").focus()
+    page.keyboard.press("1")
+    expect(page.locator(".player .said").first).to_be_visible()
+    # The critical path is of the placement, and the picture shows that again.
+    page.keyboard.press("t")
+    expect(on).to_have_text("Critical path")
+    expect(page.get_by_role("tab", name="Timeline")).to_have_attribute("aria-selected", "true")
+    until(page, "!p.status.startsWith('Step') && p.nodes.some((n) => n.device >= 0)")
+    page.keyboard.press("PageDown")
+    until(page, "p.numSelected > 0")
+    # A click on a tab leaves the keys with what is shown.
+    open_tab(page, "Steps")
+    expect(on).to_have_text("Method heft")
+    page.keyboard.press("t")
+    expect(on).to_have_text("Critical path")
+
+
 def test_changes_show_what_they_moved_and_stand_at_the_end_as_before(presented):
     page, moved = presented, []
     for least in (1, 2):
@@ -139,9 +183,11 @@ def test_changes_show_what_they_moved_and_stand_at_the_end_as_before(presented):
         until(page, "p.numSelected === given", num_ops)
         page.keyboard.press("PageUp")
     expect(score(page)).not_to_have_text(changed_s)
+    page.get_by_role("button", name="Show the dock alone").click()
     page.get_by_role("button", name="End", exact=True).click()
     expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
     expect(score(page)).to_have_text(changed_s)
+    expect(page.get_by_role("button", name="Show the dock alone")).to_be_visible()
 
 
 def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
@@ -164,13 +210,19 @@ def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
     expect(page.locator(".canvas .gestures")).not_to_be_visible()
     page.keyboard.press("?")
     expect(page.locator(".bar .keys")).not_to_be_visible()
+    # What is made and taken back before an audience leaves nothing at the desk.
+    found = until(page, "p.numSelected > 0")
+    page.keyboard.press(str(1 + found["counts"].index(min(found["counts"]))))
+    expect(told(page)).to_contain_text("; now ")
+    page.keyboard.press("Control+z")
+    expect(told(page)).to_contain_text("Undone")
     # Once to let go of the selection, once more to end.
-    until(page, "p.numSelected > 0")
     page.keyboard.press("Escape")
     until(page, "p.numSelected === 0")
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("[?&]present"))
     expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
+    expect(page.get_by_role("combobox", name=re.compile("Placement")).first).to_have_value("heft")
     # What was being worked on is selected again, and nothing of the presentation.
     until(page, "p.selection.length === 1 && p.selection[0] === given", chosen)
 
@@ -339,6 +391,9 @@ def test_all_cards_of_three_devices_are_whole(new_page):
     edge = chips.bounding_box()["x"] + chips.bounding_box()["width"]
     third = chips.locator(".chip").nth(2).bounding_box()
     assert third["x"] + third["width"] <= edge + 1
+    for name in ("Undo", "Redo"):
+        back = page.locator(f".canvas .tools [aria-label*={name.lower()}]").bounding_box()
+        assert edge <= back["x"] and back["x"] + back["width"] <= 1280
 
 
 def test_bars_are_hatched_as_their_devices_are_in_the_picture(presented):

@@ -7,7 +7,17 @@ from playwright.sync_api import expect
 
 from placement.placers import placer_class
 from profiling.measuring.lock import measuring
-from tests.browser.studio import choose, drawn, go, open_tab, score, settled, until, upload
+from tests.browser.studio import (
+    choose,
+    drawn,
+    go,
+    open_tab,
+    score,
+    settled,
+    step_in_sight,
+    until,
+    upload,
+)
 from tests.instances import canonical_file
 
 # Where HEFT puts the ops of the canonical example, in its order.
@@ -130,6 +140,12 @@ def test_the_picture_marks_what_is_clicked_and_shows_a_placement_that_comes(step
     page.get_by_role("button", name="Place", exact=True).click()
     expect(page.get_by_role("tab", name="Timeline")).to_have_attribute("aria-selected", "true")
     until(page, "p.nodes.every((n) => n.device >= 0) && !p.numSelected")
+    settled(page)
+    # The dock is lower beside a timeline, and the picture is fitted to the place that it leaves.
+    before, node = None, drawn(page)["nodes"][-1]
+    while node != before:
+        page.wait_for_timeout(300)
+        before, node = node, drawn(page)["nodes"][-1]
     page.mouse.click(node["x"], node["y"])
     until(page, "p.selection[0] === given", node["id"])
     given = {"id": node["id"], "to": (drawn(page)["nodes"][-1]["device"] + 1) % 3}
@@ -149,6 +165,20 @@ def test_the_timeline_of_a_step_is_in_sight_with_its_axis(steps):
         assert boxes, part
         for box in boxes:
             assert dock["y"] <= box["y"] and box["y"] + box["height"] <= foot, part
+
+
+def test_a_step_is_in_sight_in_every_window_and_so_is_the_picture(steps):
+    page = steps
+    for width, height in ((1440, 900), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        for number in (2, 3):
+            page.locator(".player input[type=range]").fill(str(number))
+            at(page, number)
+            settled(page)
+            step_in_sight(page, page.locator(".player .why"))
+        shown = drawn(page)
+        end = shown["stage"]["top"] + shown["stage"]["height"]
+        assert max(node["y"] + node["h"] / 2 for node in shown["nodes"]) <= end + 1, width
 
 
 def test_the_page_is_alive_while_a_search_is_followed(steps, studio):

@@ -39,6 +39,7 @@ def lay(now: Studio) -> None:
                 "project": now.project.id,
                 "unfold": choices.kept("unfold", 0),
                 "lesson": lesson.of(now.project) is not None,
+                "presented": choices.presenting(),
             },
             height="content",
         )

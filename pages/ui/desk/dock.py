@@ -83,7 +83,7 @@ def _remember() -> None:
         remember(KEY, choices.typed(walk.tabs(), TIMELINE))
     # The picture shows the step while that tab is open, and the placement again afterwards.
     if was_walking or _opened() == TAB:
-        fragments.only("canvas", "side", "dock")
+        fragments.only("canvas", "side", "dock", "present")
 
 
 def _timeline(now: Studio) -> None:

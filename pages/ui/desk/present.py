@@ -1,23 +1,26 @@
 """The presenter's view: large words, devices told apart without colour, and a walk in sentences.
 
 It is the Studio page with `?present` in its address. What a lecturer steps through is a walk, along
-the critical path or along the changes by hand; each step is one sentence, on the screen and for
-screen readers, and what it is about is selected, so that picture and timeline show it.
+the critical path or along the changes by hand, or through the steps of a method while their tab is
+open; each step is one sentence, on the screen and for screen readers, and what it is about is
+selected, so that picture and timeline show it.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import streamlit as st
 
+from pages.ui.desk import dock
 from pages.ui.panels import predicted
 from pages.ui.session import choices, fragments, outbox
 from pages.ui.session.current import attempt, carry_out, edit, studio
 from pages.ui.session.outbox import Count, Message
 from pages.ui.shell.messages import plain_errors
+from pages.ui.steps import walk as steps
 from pages.ui.timeline import critical_path
 from placement.core import formatting
 from placement.core.problem import Objective
@@ -35,16 +38,18 @@ from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 SCRIPTS = ("canvas/outbox.js", "present/bar.js")
-KEY, AT, WALK, SEEN, CHANGE, STOOD, VIEW, CHOSEN = (
-    f"present-{name}" for name in ("bar", "at", "walk", "seen", "told", "stood", "view", "chosen")
+KEY, AT, WALK, SEEN, CHANGE, STOOD, VIEW, CHOSEN, FORMER = (
+    f"present-{name}"
+    for name in ("bar", "at", "walk", "seen", "told", "stood", "view", "chosen", "former")
 )
-PATH, CHANGES = "path", "changes"
+PATH, CHANGES, METHOD = "path", "changes", "method"
 WALKS = {PATH: "Critical path", CHANGES: "Changes by hand"}
 MOST_NAME, MOST_LABEL = 60, 90
 KEYS = (
     ("→ ← or Page Down, Page Up", "the next step and the one before: a clicker has these two keys"),
     ("Home, End", "the first step and the last"),
     ("T", "step along the critical path, or along the changes that were made by hand"),
+    ("Tab Steps", "while it is open, the steps are those of its method; Space plays them"),
     ("1 … 9", "put what the step shows on that device, and see what becomes of the score"),
     ("Ctrl+Z, Ctrl+Y", "undo, redo"),
     ("↑ ↓, Space, Enter", "go from op to op in the picture, select one, open a block"),
@@ -54,8 +59,18 @@ KEYS = (
 )
 
 
+class Place(NamedTuple):
+    """Where a walk is and between which of its `of` steps one can go, and the sentence there."""
+
+    at: int
+    first: int
+    last: int
+    of: int
+    told: str
+
+
 class Go(Message, frozen=True, tag="go"):
-    """To step number `to` of the walk; 0 is before the first one."""
+    """To step number `to` of the walk; of those that have one, 0 is before the first step."""
 
     to: Count
 
@@ -82,6 +97,7 @@ def _begin() -> None:
     for what, at_first in ((AT, 0), (SEEN, None), (CHANGE, ""), (STOOD, None)):
         choices.keep(what, at_first)
     choices.keep(CHOSEN, list(choices.selection()))
+    choices.keep(FORMER, studio().named.name)
     choices.keep(VIEW, choices.kept(VIEW, 0) + 1)
     choices.present(on=True)
 
@@ -96,15 +112,14 @@ def lay() -> None:
 def show() -> None:
     """The sentence of the step, and the buttons that lead on."""
     now = studio()
-    walk = choices.kept(WALK, PATH)
+    walk = METHOD if steps.is_open(now) else choices.kept(WALK, PATH)
     _notice_change(now)
-    at, of, told = (_change if walk == CHANGES else _path)(now)
+    place = PLACES[walk](now)
+    method = {METHOD: f"Method {steps.chosen(now)}"} if walk == METHOD else {}
     data = {
-        "at": at,
-        "of": of,
-        "told": told,
+        **place._asdict(),
         "walk": walk,
-        "walks": list(WALKS.items()),
+        "walks": list({**WALKS, **method}.items()),
         "keys": KEYS,
         "view": f"{choices.nonce()}-{choices.kept(VIEW, 0)}",
         **outbox.state(KEY),
@@ -124,13 +139,14 @@ def _on_steps() -> None:
         choices.select(choices.kept(CHOSEN, ()))
         choices.keep(CHOSEN, ())
         carry_out(_put_back)
+    dock_too = ("dock",) if steps.is_open(studio()) else ()
     following = [message.walk for message in asked if isinstance(message, Follow)]
     going = [message.to for message in asked if isinstance(message, Go)]
     if following:
         _follow(following[-1])
     if going:
         _go(going[-1])
-    fragments.only(*(fragments.SELECTED if following else ()), "present")
+    fragments.only(*((*fragments.SELECTED, *dock_too) if following else ()), "present")
 
 
 def _follow(which: str) -> None:
@@ -138,6 +154,8 @@ def _follow(which: str) -> None:
     choices.keep(WALK, which)
     choices.keep(CHANGE, "")
     now = studio()
+    if steps.is_open(now):
+        dock.open_tab(dock.TIMELINE)
     if which == CHANGES:
         done = now.history.done
         _look_at(done[-1].ops if done else ())
@@ -154,6 +172,12 @@ def _look_at(ops: Sequence[str]) -> None:
 
 def _go(to: int) -> None:
     now = studio()
+    if steps.is_open(now):
+        shown = steps.on_screen(now)
+        if shown is not None:
+            steps.go_to(now, shown, to - 1)
+        fragments.only("canvas", "side", "dock", "present")
+        return
     if choices.kept(WALK, PATH) == CHANGES:
         number = min(to, _num_changes(now))
         _walk_changes(now, number)
@@ -196,6 +220,16 @@ def _put_back(now: Studio) -> None:
     choices.keep(STOOD, None)
     if began_at != len(now.history.done):
         attempt(now, partial(editing.go_to, num_done=began_at))
+    _take_off_copy(now, num_done=began_at)
+
+
+def _take_off_copy(now: Studio, num_done: int) -> None:
+    """Show again what a copy was made from for changes of which none is left."""
+    copied, former = now.named, str(choices.kept(FORMER, ""))
+    is_there = any(item.name == former for item in now.shelf.items)
+    if is_there and copied.by_hand and copied.facts.start == former and not num_done:
+        now.shelf.remove(copied.name)
+        now.shelf.choose(former)
 
 
 def _stops(now: Studio) -> tuple[Stop, ...]:
@@ -212,13 +246,22 @@ def _placed_on(now: Studio, device: str) -> tuple[str, ...]:
     return tuple(op for op, place in now.placement.device_of.items() if place == device)
 
 
-def _path(now: Studio) -> tuple[int, int, str]:
-    """Where the walk along the critical path is, how many stops it has, and what is seen."""
+def _path(now: Studio) -> Place:
+    """Where the walk along the critical path is, and what is seen there."""
     walk = _stops(now)
-    at = min(int(choices.kept(AT, 0)), len(walk))
-    if choices.kept(CHANGE, ""):
-        return at, len(walk), str(choices.kept(CHANGE, ""))
-    return at, len(walk), _stop(now, walk[at - 1]) if at else _overview(now, len(walk))
+    at, of = min(int(choices.kept(AT, 0)), len(walk)), len(walk)
+    seen = _stop(now, walk[at - 1]) if at else _overview(now, of)
+    return Place(at, 0, of, of, str(choices.kept(CHANGE, "")) or seen)
+
+
+def _step(now: Studio) -> Place:
+    """Which step of a method is shown, and why the method goes on as it does there."""
+    shown = steps.on_screen(now)
+    if shown is None:
+        return Place(0, 0, 0, 0, f"{steps.chosen(now)} has no step to show yet.")
+    question = shown.step.question
+    told = question.text if question is not None and shown.is_hidden else shown.step.why
+    return Place(shown.at + 1, 1, shown.furthest + 1, len(shown.steps), told)
 
 
 def _overview(now: Studio, num_stops: int) -> str:
@@ -265,15 +308,19 @@ def _called(now: Studio, stop: Stop) -> str:
     return shortened(first, MOST_NAME) + more
 
 
-def _change(now: Studio) -> tuple[int, int, str]:
-    """The change that was made last, which of how many it is, and what it brought."""
+def _change(now: Studio) -> Place:
+    """The change that was made last, and what it brought."""
     done, of = now.history.done, _num_changes(now)
-    told = str(choices.kept(CHANGE, ""))
     if not of:
-        return 0, 0, "Nothing was changed by hand yet; select something and press 1 to 9."
-    if not done:
-        return 0, of, told or f"As it was made: {_value(now)}; → makes the first change again."
-    return len(done), of, told or f"{_label(now, done[-1])}; now {_value(now)}."
+        nothing = "Nothing was changed by hand yet; select something and press 1 to 9."
+        return Place(0, 0, 0, 0, nothing)
+    made = f"As it was made: {_value(now)}; → makes the first change again."
+    if done:
+        made = f"{_label(now, done[-1])}; now {_value(now)}."
+    return Place(len(done), 0, of, of, str(choices.kept(CHANGE, "")) or made)
+
+
+PLACES: Mapping[str, Callable[[Studio], Place]] = {PATH: _path, CHANGES: _change, METHOD: _step}
 
 
 def _label(now: Studio, change: Edit) -> str:

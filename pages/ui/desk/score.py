@@ -79,7 +79,9 @@ def show() -> None:
     _last_edit(row, last_edit.seen(now), holds=holds)
     if snapshot.violations_of(now):
         told = glossary.plain(" ".join(snapshot.violations_of(now)))
-        row.markdown(":red[:material/warning: **not allowed**]", help=told, width="content")
+        # With a help that stays in a narrow row: it is the only place that says why.
+        refused = row.container(key="desk-refused", width="content")
+        refused.markdown(":red[:material/warning: **not allowed**]", help=told, width="content")
     name = _chosen(now)
     reference = reference_of(now, name)
     row.markdown(

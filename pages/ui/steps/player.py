@@ -22,7 +22,7 @@ from placement.search.steps import Cell, Column, Table
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
-SCRIPTS = (ASSETS / "canvas" / "outbox.js", ASSETS / "steps" / "player.js")
+SCRIPTS = ("canvas/outbox.js", "timeline/elements.js", "steps/player.js")
 KEY = "steps-player"
 NO_FIGURE = "–"
 
@@ -125,5 +125,5 @@ def text_of(cell: Cell, column: Column, unit: str) -> str:
 def _component() -> Callable[..., object]:
     folder = ASSETS / "steps"
     html, css = ((folder / f"player.{kind}").read_text("utf-8") for kind in ("html", "css"))
-    js = "\n".join(path.read_text("utf-8") for path in SCRIPTS)
+    js = "\n".join((ASSETS / name).read_text("utf-8") for name in SCRIPTS)
     return st.components.v2.component("placement_steps", html=html, css=css, js=js)

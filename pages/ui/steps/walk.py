@@ -122,10 +122,15 @@ def walk(now: Studio) -> Walk | None:
     )
 
 
+def is_open(now: Studio) -> bool:
+    """Whether the tab is open, and what it shows is still about the placement on the screen."""
+    opened = choices.typed(tabs(), choices.kept(DOCK, choices.remembered(DOCK, "")))
+    return bool(opened == TAB) and not is_overtaken(now)
+
+
 def on_screen(now: Studio) -> Walk | None:
     """The walk that the picture shows: while its tab is open, once the method has an answer."""
-    opened = choices.typed(tabs(), choices.kept(DOCK, choices.remembered(DOCK, "")))
-    if opened != TAB or is_overtaken(now):
+    if not is_open(now):
         return None
     try:
         return walk(now)

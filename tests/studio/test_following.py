@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 import placement as pl
+from placement.advice.warming import word_of
+from placement.compiled.cache import note_warm
 from studio import following
 from tests.instances import random_problem
 
@@ -140,3 +142,27 @@ def test_a_search_goes_on_until_nobody_has_asked_for_long(problem, monkeypatch):
     clock.monotonic = lambda: 0.2
     assert left.done.wait(PATIENCE_S) and not left.is_there
     assert following.find(problem, "mutation") is None, "who comes back begins anew"
+
+
+def test_what_was_compiled_before_shows_its_steps_at_once(problem, tmp_path, monkeypatch):
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    kind = problem.objective, problem.execution
+    # For its steps, as they were followed, or for placing, as `make run` does for all methods.
+    for placer, word in (("etf", word_of("etf:steps", *kind)), ("peft", word_of("peft", *kind))):
+        assert not following.is_compiled(problem, placer)
+        note_warm(word)
+        assert following.is_compiled(problem, placer)
+
+
+def test_where_nothing_is_compiled_or_kept_no_process_is_worth_its_time(
+    problem, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert following.is_compiled(problem, "cpop")
+    monkeypatch.delenv("NUMBA_DISABLE_JIT")
+    assert not following.is_compiled(problem, "cpop")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert following.is_compiled(problem, "cpop")

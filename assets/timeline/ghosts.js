@@ -24,6 +24,7 @@ class Ghost {
     this.drawn = null;
     const { gantt } = this;
     gantt.showTargets(true);
+    if (!this.slim) gantt.past.say(!this.bars);
     // What is asked about is the first panel's placement; timelines elsewhere ask nothing.
     if (!this.bars || !gantt.svg || !gantt.data.asks) return;
     const number = 0;
@@ -37,6 +38,11 @@ class Ghost {
     // Below what is being dragged, whose words must stay readable.
     gantt.svg.insertBefore(this.drawn, gantt.svg.querySelector(".lane"));
     this.clear(number);
+  }
+
+  // What was needs no word while it is told what would be.
+  say(aloud) {
+    this.drawn?.querySelector("text")?.setAttribute("visibility", aloud ? "visible" : "hidden");
   }
 
   // Beside the panel's title where it would stand on it, and before the words about targets; where

@@ -18,6 +18,7 @@ from streamlit.starlette import App
 
 from pages.ui.consequence import route
 from pages.ui.desk import ahead
+from pages.ui.session import unsent
 from pages.ui.shell.page_scripts import PageScripts
 from pages.ui.shell.same_origin import SameOrigin
 from pages.ui.shell.send_at_once import SendAtOnce
@@ -82,6 +83,7 @@ def draw() -> None:
 async def begin(_: App) -> AsyncIterator[None]:
     """Get ready, and show the studio to whoever starts it at a desk, as Streamlit does for scripts
     alone."""
+    unsent.go_whole()
     ahead.get_ready()
     if not config.get_option("server.headless"):
         name, port = config.get_option("server.address"), config.get_option("browser.serverPort")

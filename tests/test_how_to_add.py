@@ -69,6 +69,28 @@ def answered(folder: Path, *arguments: str):
     return done.stdout
 
 
+# Calls of the command line in one process, each as a list of words: what they print.
+CALLS = """
+import contextlib, io, json, sys
+from placement.__main__ import main
+said = []
+for words in json.loads(sys.argv[1]):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status = main(words)
+    assert not status, (words, status)
+    said.append(out.getvalue())
+print(json.dumps(said))
+"""
+
+
+LISTINGS = (("placers", "--json"), ("exporters", "--json"))
+
+
+def called(folder: Path, *commands: tuple[str, ...]) -> list[str]:
+    return json.loads(answered(folder, "-c", CALLS, json.dumps(commands)))
+
+
 def test_every_kind_is_shown():
     folders = {str(Path(name).parent) for name in FILES}
     assert folders == {
@@ -95,10 +117,10 @@ def test_what_is_shown_is_code_as_the_rest():
 
 def test_the_command_line_lists_and_uses_them(copy, tmp_path):
     pl = ("-m", "placement")
-    listed = {row["name"]: row for row in json.loads(answered(copy, *pl, "placers", "--json"))}
+    placers, exporters = map(json.loads, called(copy, *LISTINGS))
+    listed = {row["name"]: row for row in placers}
     assert listed["dice"]["settings"]["stay"]["type"] == "float"
-    formats = {row["name"] for row in json.loads(answered(copy, *pl, "exporters", "--json"))}
-    assert "device-list" in formats
+    assert "device-list" in {row["name"] for row in exporters}
     model, placed, out = tmp_path / "pair.edges", tmp_path / "p.json", tmp_path / "list.txt"
     model.write_text("a -> b\nb ->\n")
     on = (str(model), "--machine", "null-2")
@@ -129,34 +151,35 @@ def test_what_runs_on_the_toy_is_called_emulated(copy, tmp_path):
 
 def test_a_backend_that_computes_is_part_of_this_computer(copy, tmp_path):
     """Where it makes the same kernels as onnxruntime both run one model together."""
-    pl = ("-m", "placement")
-    machine = json.loads(answered(copy, *pl, "machine", "--json"))
+    machines = ("machine", "--json"), ("machine", "--machine", "local:reference", "--json")
+    machine, alone = map(json.loads, called(copy, *machines))
     runtimes = {d["name"]: d["runtime"] for d in machine["devices"]}
     assert runtimes["cpu:0"] == "onnxruntime" and runtimes["reference:0"] == "reference"
     assert not {"null", "toy"} & set(runtimes.values()) and not machine["emulated"]
-    alone = json.loads(answered(copy, *pl, "machine", "--machine", "local:reference", "--json"))
     assert [d["name"] for d in alone["devices"]] == ["reference:0"]
     diamond(tmp_path)
     on = (str(tmp_path / "small.onnx"), "--machine", "local", "--analytic")
-    result = json.loads(answered(copy, *pl, "run", *on, "--placer", "round_robin", "--json"))
+    run = ("-m", "placement", "run", *on, "--placer", "round_robin", "--json")
+    result = json.loads(answered(copy, *run))
     assert result["outputs_match"] is True and result["emulated"] is False
     assert result["actual_devices"]["reference:0"] == "numpy" and len(result["actual_devices"]) == 2
 
 
 def test_the_network_is_listed_with_the_ops_that_it_has(copy):
-    pl = ("-m", "placement")
-    listed = {row["name"]: row for row in json.loads(answered(copy, *pl, "samples", "--json"))}
+    # Of the two the one with more to count.
+    calls = ("samples", "--json"), ("inspect", "perceptron:training", "--json")
+    samples, found = map(json.loads, called(copy, *calls))
+    listed = {row["name"]: row for row in samples}
     for name in ("perceptron", "perceptron:training"):
         assert "Rumelhart" in listed[name]["source"]
-    # The one with more to count; each takes a process that loads PyTorch.
-    found = json.loads(answered(copy, *pl, "inspect", "perceptron:training", "--json"))
     assert found["num_ops"] == listed["perceptron:training"]["num_ops"]
 
 
 def test_a_machine_that_is_written_as_a_preset_is_one(copy):
-    pl = ("-m", "placement", "machine")
     path = copy / "assets" / "machines" / "bench.json"
-    answered(copy, *pl, "--lanes", "1", "--preset", str(path))
+    write = ("machine", "--lanes", "1", "--preset", str(path))
+    _, told = called(copy, write, ("machine", "--machine", "bench", "--json"))
+    found = json.loads(told)
     content = json.loads(path.read_text())
     assert content["name"] == "bench" and content["note"].endswith(".")
     assert content["libraries"] == []
@@ -165,7 +188,6 @@ def test_a_machine_that_is_written_as_a_preset_is_one(copy):
     pairs = {(a["name"], b["name"]) for a in content["devices"] for b in content["devices"]}
     linked = {(link["src"], link["dst"]) for link in content["links"]}
     assert linked == {(a, b) for a, b in pairs if a != b}
-    found = json.loads(answered(copy, *pl, "--machine", "bench", "--json"))
     assert found["name"] == "bench" and len(found["devices"]) == len(content["devices"])
 
 

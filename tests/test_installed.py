@@ -191,6 +191,8 @@ def test_the_studio_has_its_own_settings_in_a_folder_of_somebody_else(scripts, a
     (fakes / "sitecustomize.py").write_text(SITECUSTOMIZE)
     shown, settings = around / "shown.json", around / "settings.json"
     fake = {"PYTHONPATH": str(fakes), "SHOWN": str(shown), "SETTINGS": str(settings)}
+    # To compile for a single visit, into an empty folder, would take longer than all else here.
+    fake["NUMBA_DISABLE_JIT"] = "1"
     before = files_in(packages(scripts)), files_in(folder)
     command = (scripts / "placement-studio", "--window", "onnx-alexnet", "tiny.onnx")
     process = psutil.Popen(command, cwd=folder, env={**os.environ, **fake})
@@ -217,11 +219,9 @@ def test_the_studio_has_its_own_settings_in_a_folder_of_somebody_else(scripts, a
     own = settings_of(ROOT / ".streamlit" / "config.toml")
     assert own and {name: had[name] for name in own} == own
     assert had["server.baseUrlPath"] == ""
-    # To compile for a single visit would take longer than all else here.
-    uncompiled = {**given, "NUMBA_DISABLE_JIT": "1"}
     visit = (scripts / "python", "-c", VISIT)
     site = packages(scripts) / "placement_studio"
-    done = subprocess.run(visit, cwd=site, env=uncompiled, capture_output=True, text=True)
+    done = subprocess.run(visit, cwd=site, env=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "Model: tiny (2 ops)" in done.stdout
     assert "'open'" not in done.stdout, "a reload would open it again"

@@ -6,6 +6,7 @@ words such as heft:latency:segment.
 """
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -29,13 +30,34 @@ from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import simulate
 
 NUM_DIAMONDS = 10
+# Methods, each with its settings, at a kind of problem: so many are remembered as compiled.
+MOST_KINDS = 1_000
 # Rules for loads that code of their own is compiled for.
 RULES = (PLAIN, CallRules(gpipe=True), CallRules(cluster_size=1, slow_link_factor=2.0))
 
 
 def warm_up(placer: Placer, problem: Problem) -> None:
-    """Have compiled what the placer needs for problems of this kind."""
-    _try(placer, tiny_like(problem))
+    """Have compiled what the placer needs for problems of this kind; once in a process."""
+    about = (problem.objective, problem.execution, problem.memory_model, problem.rules)
+    _warm_up(_brief(placer), *about)
+
+
+def _brief(placer: Placer) -> Placer:
+    """The same method with little to do, and without what makes no difference to compiling."""
+    names = {f.name for f in dataclasses.fields(placer)}
+    fewer = {"max_iterations": 2} if "max_iterations" in names else {}
+    return replace(placer, time_limit_s=None, seed=0, executor=HERE, **fewer)
+
+
+@functools.lru_cache(MOST_KINDS)
+def _warm_up(
+    placer: Placer,
+    objective: Objective,
+    execution: Execution,
+    memory_model: str,
+    rules: CallRules,
+) -> None:
+    _try(placer, replace(_tiny(objective, execution, memory_model), rules=rules))
 
 
 def tiny_like(problem: Problem) -> Problem:
@@ -55,14 +77,12 @@ def warming(placer: type[Placer], options: PlaceOptions, problem: Problem) -> Ca
 @travels
 def warm_up_there(options: PlaceOptions, tiny: Problem) -> None:
     """Have compiled what a placer needs for such problems."""
-    _try(build(placer_class(options.placer), options), tiny)
+    warm_up(build(placer_class(options.placer), options), tiny)
 
 
 def _try(placer: Placer, tiny: Problem) -> None:
-    names = {f.name for f in dataclasses.fields(placer)}
-    fewer = {"max_iterations": 2} if "max_iterations" in names else {}
     try:
-        placement = replace(placer, time_limit_s=None, executor=HERE, **fewer).place(tiny)
+        placement = placer.place(tiny)
     except ValueError:
         # Its settings speak of the real problem's devices and ops.
         placement = tiny.placement_of(np.zeros(tiny.num_units, dtype=np.int64))
@@ -109,6 +129,23 @@ def _tiny(objective: Objective, execution: Execution, memory_model: str) -> Prob
     )
 
 
+def _hard(tiny: Problem) -> Problem:
+    """The same with times that nothing shares evenly, and accelerators of little memory.
+
+    What proves an answer, and what learns within memory, has something to do only there. Proofs
+    that know memory are programs for a solver, and nothing is compiled for them.
+    """
+    compute_s = tiny.costs.compute_s * (1.0 + np.arange(tiny.num_units) * 7 % 11)[:, None]
+    hard = replace(tiny, costs=replace(tiny.costs, compute_s=compute_s))
+    if not tiny.execution.uses_links:
+        return hard
+    devices = tuple(
+        device if device.memory_bytes is None else replace(device, memory_bytes=NUM_DIAMONDS)
+        for device in tiny.machine.devices
+    )
+    return replace(hard, machine=replace(tiny.machine, devices=devices))
+
+
 def warm_up_all(name: str) -> str:
     """Have compiled what one placer needs for all kinds of problem; its name again."""
     for execution in Execution:
@@ -132,7 +169,8 @@ def warm_up_word(word: str) -> None:
         tiny = _tiny(objective, execution, "live" if execution.uses_links else "sum")
         splits = execution is Execution.CALL and objective is Objective.THROUGHPUT
         for rules in RULES if splits else RULES[:1]:
-            warm_up(kind(), replace(tiny, rules=rules))
+            for posed in (tiny, _hard(tiny)):
+                _try(_brief(kind()), replace(posed, rules=rules))
     note_warm(word)
 
 

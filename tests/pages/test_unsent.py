@@ -6,7 +6,6 @@ from unittest.mock import MagicMock
 import pytest
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.script_data import ScriptData
@@ -25,6 +24,7 @@ def times(part):
 @st.fragment(key="inner")
 def inner():
     st.text(times("inner"))
+    st.text("long " * 10_000)
 
 @st.fragment(key="outer")
 def outer():
@@ -47,16 +47,21 @@ other()
 class Browser:
     """What a page shows, by the rules of Streamlit's own: blocks keep what is in them.
 
-    Nothing can be put behind a place that is empty, or into one where there is no block.
+    Nothing can be put behind a place that is empty, or into one where there is no block. What is
+    large is kept, and need not be sent again.
     """
 
     def __init__(self):
-        self.root = [[], [], [], []]
+        self.root, self.kept = [[], [], [], []], {}
 
     def take(self, messages):
         for message in messages:
             if message.WhichOneof("type") == "delta":
                 self._draw(list(message.metadata.delta_path), message.delta)
+                if message.metadata.cacheable:
+                    self.kept[message.hash] = message.delta
+            elif message.WhichOneof("type") == "ref_hash":
+                self._draw(list(message.metadata.delta_path), self.kept[message.ref_hash])
 
     def _draw(self, path, delta):
         inside = self.root
@@ -91,11 +96,12 @@ class Session:
         if last.WhichOneof("type") == "script_finished":
             self.ended.set()
 
-    async def draw(self, *names):
+    async def draw(self, *names, kept=()):
         """Draw some fragments as a press on a widget of each does; the page without a name."""
         fragments = self.of_streamlit._fragment_storage
         for name in names:
-            state = ClientState(fragment_id=fragments.resolve_target(name)[0])
+            name = fragments.resolve_target(name)[0]
+            state = ClientState(fragment_id=name, cached_message_hashes=kept)
             await self._run(state)
         if not names:
             await self._run(None)
@@ -124,17 +130,17 @@ def script(tmp_path, monkeypatch):
     return path
 
 
-def shown(script, *presses):
-    """What a browser shows that is sent the page at once, and all that the presses change late."""
+def shown(script, *presses, at_once=()):
+    """What a browser shows that is sent all that the presses change together, after the page and
+    what was pressed at once."""
 
     async def drawn():
         session, browser = Session(script), Browser()
-        await session.draw()
-        browser.take(session.sent())
-        await session.draw(*presses)
-        browser.take(session.sent())
+        for names in ((), *((name,) for name in at_once), presses):
+            await session.draw(*names, kept=browser.kept)
+            browser.take(session.sent())
         await session.end()
-        return list(browser.texts())
+        return [text for text in browser.texts() if not text.startswith("long")]
 
     unsent.go_whole()
     return asyncio.run(drawn())
@@ -150,10 +156,7 @@ def test_what_is_outside_of_it_stays(script):
     assert found == ["outer 3", "before", "beside", "inner 3", "other 3"]
 
 
-def test_parts_are_found_at_any_depth():
-    fragments = MemoryFragmentStorage()
-    for name, parent in (("a", None), ("b", "a"), ("c", "b"), ("d", None), ("e", "d")):
-        fragments.register(name, lambda: None, parent_fragment_id=parent)
-    assert unsent.with_inside(fragments, ["a"]) == ["a", "b", "c"]
-    assert unsent.with_inside(fragments, ["e", "b"]) == ["e", "b", "c"]
-    assert unsent.with_inside(fragments, ["gone"]) == ["gone"]
+def test_what_the_browser_has_already_goes_with_the_part_it_is_in(script):
+    at_once = ("outer", "inner", "outer")
+    found = shown(script, "outer", "inner", "outer", at_once=at_once)
+    assert found == ["outer 5", "before", "beside", "inner 6", "other 1"]

@@ -1,39 +1,58 @@
 """What a browser has not been sent yet of a part that is drawn anew goes with all that is in it.
 
 Where a fragment begins again, Streamlit takes out of the session's queue what the fragment had
-drawn before, but not what fragments inside it had: the browser would be sent these without the
-containers that they stand in, and gives the page up ("Bad delta path index", Streamlit 1.67). On a
-quiet computer the queue is empty by then. Which fragments are inside is asked where the run begins,
-for it may end, and forget some of them, before the queue's thread hears of it.
+drawn before, but not what fragments inside it had, nor what stands for a large element that the
+browser has already. These would come without the containers that they stand in, and the browser
+gives the page up ("Bad delta path index", Streamlit 1.67). On a quiet computer the queue is empty
+by then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
-from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 
 _PATCHED = "goes_whole"
+# By the name of a fragment, where on the page its container stands: the name is made of that.
+_PLACES = "places_of_fragments"
+Place = tuple[int, ...]
 
 
 def go_whole() -> None:
-    """From now on, for sessions that begin; there is no hook, so it is put right in the session."""
-    if hasattr(AppSession, _PATCHED):
+    """From now on; Streamlit has no hook for it, so it is put right in the queue."""
+    if hasattr(ForwardMsgQueue, _PATCHED):
         return
-    setattr(AppSession, _PATCHED, True)
-    hear: Any = AppSession._on_scriptrunner_event
+    setattr(ForwardMsgQueue, _PATCHED, True)
+    enqueue: Any = ForwardMsgQueue.enqueue
+    clear: Any = ForwardMsgQueue.clear
 
-    def hear_whole(session: Any, *told: Any, **more: Any) -> None:
-        """Streamlit tells the fragments of a run, where it begins, for its queue alone."""
-        drawn = more.get("fragment_ids_this_run")
-        if drawn:
-            more["fragment_ids_this_run"] = with_inside(session._fragment_storage, drawn)
-        hear(session, *told, **more)
+    def note_and_enqueue(queue: Any, message: ForwardMsg) -> None:
+        """The first that a fragment draws is its container."""
+        if message.HasField("delta") and message.delta.fragment_id:
+            places = vars(queue).setdefault(_PLACES, {})
+            places.setdefault(message.delta.fragment_id, place_of(message))
+        enqueue(queue, message)
 
-    setattr(AppSession, "_on_scriptrunner_event", hear_whole)  # noqa: B010
+    def clear_whole(
+        queue: Any,
+        retain_lifecycle_msgs: bool = False,
+        fragment_ids_this_run: Collection[str] | None = None,
+    ) -> None:
+        clear(queue, retain_lifecycle_msgs, fragment_ids_this_run)
+        places = vars(queue).get(_PLACES, {})
+        anew = [places[name] for name in fragment_ids_this_run or () if name in places]
+        queue._queue = [each for each in queue._queue if not stands_in(each, anew)]
+
+    for name, made in (("enqueue", note_and_enqueue), ("clear", clear_whole)):
+        setattr(ForwardMsgQueue, name, made)
 
 
-def with_inside(fragments: MemoryFragmentStorage, drawn: Sequence[str]) -> list[str]:
-    """The ids of fragments that are drawn anew, and of all that stand inside one of them."""
-    inside = (i for i in list(fragments._fragments) if fragments.has_ancestor_in(i, drawn))
-    return list(dict.fromkeys((*drawn, *inside)))
+def place_of(message: ForwardMsg) -> Place:
+    return tuple(message.metadata.delta_path)
+
+
+def stands_in(message: ForwardMsg, places: Collection[Place]) -> bool:
+    """Whether a message draws something in one of these places of a page."""
+    drawn = message.WhichOneof("type") in ("delta", "ref_hash")
+    return drawn and any(place_of(message)[: len(place)] == place for place in places)

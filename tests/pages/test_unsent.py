@@ -24,7 +24,7 @@ def times(part):
 @st.fragment(key="inner")
 def inner():
     st.text(times("inner"))
-    st.text("long " * 10_000)
+    st.text("long" * 10_000)
 
 @st.fragment(key="outer")
 def outer():
@@ -44,6 +44,10 @@ other()
 """
 
 
+# So large that a browser keeps it.
+LONG = "long" * 10_000
+
+
 class Browser:
     """What a page shows, by the rules of Streamlit's own: blocks keep what is in them.
 
@@ -51,8 +55,8 @@ class Browser:
     large is kept, and need not be sent again.
     """
 
-    def __init__(self):
-        self.root, self.kept = [[], [], [], []], {}
+    def __init__(self, kept):
+        self.root, self.kept = [[], [], [], []], dict(kept)
 
     def take(self, messages):
         for message in messages:
@@ -130,33 +134,35 @@ def script(tmp_path, monkeypatch):
     return path
 
 
-def shown(script, *presses, at_once=()):
-    """What a browser shows that is sent all that the presses change together, after the page and
-    what was pressed at once."""
+def shown(script, *presses, kept=()):
+    """A browser that is sent the page at once, and all that the presses change together."""
 
     async def drawn():
-        session, browser = Session(script), Browser()
-        for names in ((), *((name,) for name in at_once), presses):
+        session, browser = Session(script), Browser(kept)
+        for names in ((), presses):
             await session.draw(*names, kept=browser.kept)
             browser.take(session.sent())
         await session.end()
-        return [text for text in browser.texts() if not text.startswith("long")]
+        return browser
 
     unsent.go_whole()
     return asyncio.run(drawn())
 
 
 def test_what_is_inside_a_part_goes_with_it(script):
-    assert shown(script, "outer") == ["outer 2", "before", "beside", "inner 1", "other 1"]
-    assert shown(script, "outer", "outer") == ["outer 3", "before", "beside", "inner 2", "other 1"]
+    texts = shown(script, "outer").texts()
+    assert list(texts) == ["outer 2", "before", "beside", "inner 1", LONG, "other 1"]
+    texts = shown(script, "outer", "outer").texts()
+    assert list(texts) == ["outer 3", "before", "beside", "inner 2", LONG, "other 1"]
 
 
 def test_what_is_outside_of_it_stays(script):
-    found = shown(script, "other", "outer", "outer", "other", "inner")
-    assert found == ["outer 3", "before", "beside", "inner 3", "other 3"]
+    texts = shown(script, "other", "outer", "outer", "other", "inner").texts()
+    assert list(texts) == ["outer 3", "before", "beside", "inner 3", LONG, "other 3"]
 
 
-def test_what_the_browser_has_already_goes_with_the_part_it_is_in(script):
-    at_once = ("outer", "inner", "outer")
-    found = shown(script, "outer", "inner", "outer", at_once=at_once)
-    assert found == ["outer 5", "before", "beside", "inner 6", "other 1"]
+def test_what_the_browser_has_kept_goes_with_the_part_it_is_in(script):
+    kept = shown(script, "outer").kept
+    assert [delta.new_element.text.body for delta in kept.values()] == [LONG]
+    texts = shown(script, "outer", "outer", kept=kept).texts()
+    assert list(texts) == ["outer 3", "before", "beside", "inner 2", LONG, "other 1"]

@@ -165,9 +165,7 @@ class Chain:
         if value_s < self.best_s and fits:
             self.best_s, self.best_order = value_s, own.state.order
             self.best = self._devices.copy()
-        used = np.bincount(self._devices, self._unit_bytes, minlength=self.problem.num_devices)
-        if self._watch_memory and fits:
-            used = own.peak_bytes()
+        used = own.peak_bytes() if self._watch_memory and fits else self._held_bytes(devices)
         self._values = np.array([value_s, self.best_s])
         self._state = (
             self._devices,
@@ -350,14 +348,18 @@ class Chain:
             )
         )
 
+    def _held_bytes(self, devices: Ints) -> Floats:
+        """Weights and state on each device (D,)."""
+        held = np.bincount(devices, self._unit_bytes, minlength=self.problem.num_devices)
+        return held.astype(np.float64)
+
     def _kicked(self) -> bool:
         """Go on from the best with a few random units or blocks on random devices, if all fits.
 
         What finds no room there stays: nothing would make room for it later.
         """
         devices = self.best.copy()
-        held = np.bincount(devices, self._unit_bytes, minlength=self.problem.num_devices)
-        room = self._own.flat.limit_bytes - held
+        room = self._own.flat.limit_bytes - self._held_bytes(devices)
         for _ in range(self.kick):
             units = np.array([self._random.integers(self.problem.num_units)])
             if self.blocks.num:

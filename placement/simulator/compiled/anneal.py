@@ -195,7 +195,8 @@ def members(unit: int, block: int, blocks: Parts, one: Ints) -> Ints:
     if block < 0:
         one[0] = unit
         return one
-    return blocks[1][blocks[0][block] : blocks[0][block + 1]]
+    units: Ints = blocks[1][blocks[0][block] : blocks[0][block + 1]]
+    return units
 
 
 @inner

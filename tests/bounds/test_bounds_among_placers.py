@@ -21,8 +21,8 @@ from tests.instances import random_devices, random_problem
 from tests.thorough import either
 from tests.workloads import random_workload
 
-NUM_INSTANCES = either(80, 2000)
-NUM_PARTS = 4
+NUM_INSTANCES = either(24, 2000)
+NUM_PARTS = either(1, 8)
 NUM_DRAWN = 20
 # Learners find what others find, only later; two follow what a person wrote down.
 PLACERS = [n for n in names() if n not in ("expert", "manual") and not placer_class(n).learns_live]

@@ -333,8 +333,11 @@ def test_cpop_says_its_path_and_peft_its_table():
 
 @pytest.mark.parametrize("name", ["annealing", "local_search"])
 def test_a_move_changes_what_it_says_and_nothing_else(name):
-    """What was accepted moves the ops in focus, what was taken back none; figures add up."""
-    verdicts = set()
+    """What was accepted moves the ops in focus, what was taken back none; figures add up.
+
+    Where a device is full something of it goes back to where the ops came from.
+    """
+    verdicts, num_exchanged = set(), 0
     for seed in range(6):
         problem = tight(seed) if seed % 2 else instance(seed)
         for before, step in pairwise(placer_class(name)().steps(problem, 100)):
@@ -342,6 +345,7 @@ def test_a_move_changes_what_it_says_and_nothing_else(name):
                 continue
             op, _, to, before_s, limit_s, after_s, verdict = step.tables[0].rows[0]
             verdicts.add(verdict)
+            what, _, back = op.partition(", for ")
             old, new = placed_ops(problem, before), placed_ops(problem, step)
             changed = {name for name in new if new[name] != old[name]}
             now_s = step.tables[1].column("value")[0]
@@ -349,12 +353,18 @@ def test_a_move_changes_what_it_says_and_nothing_else(name):
                 assert not changed and verdict in ("taken back", "no room")
                 assert now_s == before_s
             else:
-                assert changed == set(step.focus) and {new[name] for name in changed} <= {to}
+                going = {name for name in changed if new[name] == to}
+                others = changed - going
+                assert changed == set(step.focus) and going and bool(others) == bool(back)
+                assert {old[name] for name in others} <= {to}
+                assert {new[name] for name in others} <= {old[name] for name in going}
+                num_exchanged += bool(others)
                 assert now_s == after_s <= limit_s * (1 + 1e-12)
             if step.question:
                 shorter = after_s is not None and after_s < before_s
                 assert step.question.answer == ("yes" if shorter else "no")
-                assert op in step.question.text
+                assert what in step.question.text and back in step.question.text
+    assert num_exchanged > 0
     assert {"taken back", "accepted", "the best so far"} <= verdicts
 
 

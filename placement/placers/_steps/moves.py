@@ -230,7 +230,7 @@ class _Shown:
                 figures = move.limit_s, move.after_s if move.is_accepted else None
             rows.append(
                 (
-                    move.what,
+                    f"{move.what}, for {move.what_back}" if move.back else move.what,
                     move.came_from,
                     move.dest,
                     move.before_s,

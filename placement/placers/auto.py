@@ -29,7 +29,7 @@ from placement.search.progress import gap_in_words, in_words
 
 # The share of the time limit for cheap placers, of which these many are tried in any case, and for
 # each of those that can end early: what they find in more time a search finds sooner.
-FIRST_SHARE, AT_LEAST, EACH_SHARE = 0.4, 2, 0.05
+FIRST_SHARE, AT_LEAST, EACH_SHARE = 0.4, 2, 0.1
 # Time kept for turning the search's ends into schedules, by how long one took before.
 LAST_TIMES = 2.5
 # The best few ends of a search are turned into merged schedules; with more kernels the best alone.

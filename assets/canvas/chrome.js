@@ -46,7 +46,7 @@ function setText(box, text) {
 
 function chipTitle({ name, busy, memory }, i) {
   const told = busy
-    ? ` (predicted: computes for ${busy} of a step${memory ? ` and holds at most ${memory}` : ""})`
+    ? ` (predicted: busy for ${busy}${memory ? `, holds at most ${memory}` : ""})`
     : "";
   const keyed = i < 9 ? `, or press ${i + 1}` : "";
   return `${name}${told}: click${keyed}, or drop here to put the selection on it`;

@@ -1,17 +1,21 @@
 """A workload file on the pages: placed when it is opened, its values in its own unit."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui.canvas import colour_switch
+from pages.ui.panels import device_loads
+from pages.ui.session.current import snapshot as snapshot_of
 from placement.core.objective import CallRules
 from studio import snapshot
 from studio.project import store
 from tests.instances import random_problem
 from tests.pages.going import go
-from tests.workloads import diamond, workload
+from tests.workloads import diamond, edges, node, workload
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -90,3 +94,37 @@ def test_how_throughput_is_charged_is_set_on_the_devices_page(tmp_path):
     project.change(objective="latency")
     app.run()
     assert "For most samples per second" in written()
+
+
+@pytest.mark.parametrize(
+    ("objective", "given", "told"),
+    [
+        # Two accelerators hold all 40 ms of work and take samples in turn.
+        ("throughput", {"replicas": {"acc:0": 2}}, ("4 ops, 2 copies", "20 ms")),
+        # It is called before and behind the third op, with 1 ms for each tensor that it reads and
+        # sends.
+        ("latency", {"calls": {"acc:0": 2}}, ("3 ops, 2 calls", "32 ms")),
+    ],
+)
+def test_copies_and_calls_stand_beside_what_a_device_does(
+    objective, given, told, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
+    path = tmp_path / "chain.json"
+    chain = edges((1, 2, 1), (2, 3, 1), (3, 4, 1))
+    path.write_text(json.dumps(workload([node(i, 100, 10) for i in (1, 2, 3, 4)], chain)))
+    project = store.create()
+    project.change(model_kind="path", model=str(path), objective=objective)
+    before = snapshot_of(project)
+    devices = ["acc:0"] * 4
+    if objective == "latency":
+        devices[2] = "cpu:0"
+    names = [op.name for op in before.model.graph.ops]
+    device_of = dict(zip(names, devices, strict=True))
+    placement = dataclasses.replace(before.placement, device_of=device_of, **given)
+    before.shelf.add("by hand", placement, "manual")
+    now = snapshot_of(project)
+    loads = device_loads.loads_of(now)
+    drawn = device_loads.html(loads, now.problem.unit)
+    assert told[0] in drawn and f"{told[1]} busy" in drawn
+    assert next(key.busy for key in colour_switch.devices(now)) == told[1]

@@ -16,6 +16,7 @@ from placement.costs.op_times import placed_seconds
 from placement.drawing import op_values
 from placement.drawing.colours.palette import colours, lone_colour
 from placement.drawing.wording import shortened
+from placement.schedule.simulated import busy_of
 from placement.schedule.symmetry import renaming, with_names
 from studio import standings
 from studio.snapshot import Studio
@@ -229,7 +230,8 @@ def devices(now: Studio, *, loads: bool = True) -> list[canvas.DeviceKey]:
     names, predicted = [d.name for d in now.machine.devices], now.simulated
     if not loads:
         return canvas.device_keys(names)
-    busy = [formatting.seconds(predicted.busy_s.get(n, 0.0), now.problem.unit) for n in names]
+    busy_s = busy_of(now.problem, predicted, now.placement)
+    busy = [formatting.seconds(busy_s.get(n, 0.0), now.problem.unit) for n in names]
     # A file that gives the times of ops may say nothing of their sizes.
     peaks = [predicted.peak_bytes.get(n, 0) for n in names]
     memory = [formatting.num_bytes(peak) for peak in peaks] if any(peaks) else []

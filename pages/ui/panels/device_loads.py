@@ -17,7 +17,9 @@ MOST_HEIGHT = 430
 TRACK = "40%"
 BUSY_HELP = (
     "Predicted time that the device works in a step, and its share of the step. In a pipeline: per"
-    " sample, with sending and receiving; the busiest device sets the pace."
+    " sample, with sending and receiving; the busiest device sets the pace. Copies are accelerators"
+    " that hold the same ops and take samples in turn, so each works a share of them;"
+    " calls are how often a step calls an accelerator."
 )
 MEMORY_HELP = (
     "Most memory that is taken at one time: weights, working space and values that wait to be"
@@ -28,7 +30,10 @@ MEMORY_HELP = (
 
 @dataclass(frozen=True)
 class Load:
-    """A device's part of a placement; shares are 0 to 1 and more, None where there is no limit."""
+    """A device's part of a placement; shares are 0 to 1 and more, None where there is no limit.
+
+    So many copies of the part share its samples, itself among them, and a step calls it so often.
+    """
 
     device: str
     colour: str
@@ -38,6 +43,8 @@ class Load:
     memory_bytes: float
     limit_bytes: float | None
     streams: bool = False
+    num_copies: int = 1
+    num_calls: int = 1
 
     @property
     def memory_share(self) -> float | None:
@@ -51,6 +58,7 @@ def loads_of(now: Studio) -> tuple[Load, ...]:
     predicted, counts = now.simulated, now.placement.ops_per_device()
     busy_s = busy_of(now.problem, predicted, now.placement)
     streamed = streamed_bytes(now.problem, now.placement)
+    replicas, calls = now.placement.replicas or {}, now.placement.calls or {}
     loads = []
     for device, key in zip(now.machine.devices, colour_switch.devices(now), strict=True):
         seconds = busy_s.get(device.name, 0.0)
@@ -66,6 +74,8 @@ def loads_of(now: Studio) -> tuple[Load, ...]:
                 else predicted.peak_bytes.get(device.name, 0),
                 limit_bytes=device.memory_bytes,
                 streams=bool(device.streams_from),
+                num_copies=replicas.get(device.name, 1),
+                num_calls=calls.get(device.name, 1),
             )
         )
     return tuple(loads)
@@ -88,6 +98,8 @@ def html(loads: Sequence[Load], unit: str) -> str:
 
 def _row(load: Load, unit: str, most_bytes: float) -> str:
     number = formatting.counted(load.num_ops, "op")
+    number += f", {load.num_copies} copies" if load.num_copies > 1 else ""
+    number += f", {load.num_calls} calls" if load.num_calls > 1 else ""
     busy = f"{formatting.seconds(load.busy_s, unit)} busy ({formatting.percent(load.busy_share)})"
     memory, share = formatting.num_bytes(load.memory_bytes), load.memory_share
     if share is not None:

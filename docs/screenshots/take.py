@@ -16,6 +16,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from docs.screenshots import workloads
 from tests.browser.conftest import FLAGS, find_browser
 from tests.browser.serving import Server
 from tests.browser.studio import PATIENCE_MS, drawn, metric, page_names, project_of, settled
@@ -135,6 +136,9 @@ def main() -> None:
         action="store_true",
         help="only the Devices page with two Ray nodes of this computer (make setup-hosts)",
     )
+    parser.add_argument(
+        "--workloads", action="store_true", help="only what can be set for workload files"
+    )
     options = parser.parse_args()
     out = options.out
     out.mkdir(parents=True, exist_ok=True)
@@ -150,11 +154,13 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
         stack.callback(browser.close)
         url = server.start()
-        found = (
-            iter([("devices-hosts-1440-light.png", hosts_taken(browser, url))])
-            if options.hosts
-            else pictures(browser, url, prepare(browser, url))
-        )
+        if options.hosts:
+            found = iter([("devices-hosts-1440-light.png", hosts_taken(browser, url))])
+        elif options.workloads:
+            shown = workloads.pages(browser, server, folder)
+            found = ((name, small(at_rest(page))) for name, page in shown)
+        else:
+            found = pictures(browser, url, prepare(browser, url))
         for name, content in found:
             (out / name).write_bytes(content)
             total += len(content)

@@ -265,6 +265,33 @@ def write(
         trace.num[0] = row + 1
 
 
+@inner
+def pick(
+    flat: Flat,
+    state: RunState,
+    inside: Ints,
+    critical: Ints,
+    num_critical: int,
+    blocks: Parts,
+    generator: Ints,
+) -> tuple[int, int, int]:
+    """A random unit, half of the time of the critical path; its block or -1; and a device."""
+    unit = inside[below(inside.size, generator)]
+    if num_critical > 0 and uniform(generator) < 0.5:
+        unit = critical[below(num_critical, generator)]
+    dest = below(flat.call_s.size, generator)
+    if uniform(generator) < 0.4:
+        near = neighbour_device(flat, state, unit, generator)
+        dest = near if near >= 0 else dest
+    return int(unit), group_of(unit, BLOCKS, blocks, generator), int(dest)
+
+
+@inner
+def temperature(heat: tuple[float, float], share: float) -> float:
+    """Seconds after a share of the moves, falling by the same factor with each; 0 of a descent."""
+    return heat[0] * (heat[1] / heat[0]) ** share if heat[1] > 0.0 else 0.0
+
+
 @jit
 def search(
     flat: Flat,
@@ -282,7 +309,7 @@ def search(
 
     The temperature falls from heat[0] to heat[1] (in seconds); with heat[1] zero only moves that do
     not worsen the base are kept. `chain` is the search's own state; see search/chain.py. Half of
-    the moves start at the critical path; a third move a block. Where a device has no room for what
+    the moves start at the critical path; some move a block. Where a device has no room for what
     should go there, something of it goes back to where that came from. What happened to the first
     moves is in `trace`, as far as it has room.
     """
@@ -296,21 +323,12 @@ def search(
         if not throughput and counts[0] >= TRACE_EVERY:
             counts[1] = trace_critical(flat, state, critical, since_position)
             counts[0] = 0
-        unit = inside[below(inside.size, generator)]
-        if counts[1] > 0 and uniform(generator) < 0.5:
-            unit = critical[below(counts[1], generator)]
-        dest = below(num_devices, generator)
-        if uniform(generator) < 0.4:
-            near = neighbour_device(flat, state, unit, generator)
-            dest = near if near >= 0 else dest
-        block = group_of(unit, BLOCKS, blocks, generator)
+        unit, block, dest = pick(flat, state, inside, critical, counts[1], blocks, generator)
         units = members(unit, block, blocks, one)
         chance = uniform(generator)
         if find_sources(flat, devices, units, dest, int(-1), sources) == 0:
             continue
-        temperature_s = 0.0
-        if heat[1] > 0.0:
-            temperature_s = heat[0] * (heat[1] / heat[0]) ** (step / num_moves)
+        temperature_s = temperature(heat, step / num_moves)
         limit_s = values[0] - temperature_s * math.log(chance)
         needed = bytes_moved(units, sources, unit_bytes)
         back_unit, back_block, back_to = int(-1), int(-1), int(-1)

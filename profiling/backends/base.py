@@ -113,7 +113,11 @@ class Program(ABC):
         return self.outputs()[name]
 
     def value(self, name: str) -> Any:
-        """What a segment that has run made of a tensor of the kernels, as `outputs` has it."""
+        """What a segment that has run made of a tensor of the kernels, as `outputs` has it.
+
+        Outputs and state are there when a step is over; of the rest what another runtime reads, and
+        until the next segment of the device that made it begins.
+        """
         raise NotImplementedError(f"this program gives no values away, {name!r} was asked for")
 
     def take(self, name: str, value: Any) -> None:

@@ -1,32 +1,14 @@
 """Preallocated memory for the values that cross borders, reused where nobody can still read it.
 
 A buffer may be taken over by the value of a later part only if every part that touched its old
-value has certainly ended when the later one starts: it comes before it through data or through the
-order of one device. A part that merely happens to run later does not count.
+value has certainly ended when the later one starts (`profiling.backends._ancestors`).
 """
 
 from collections.abc import Mapping, Sequence
 
 from placement.core.schedule import Schedule
+from profiling.backends._ancestors import ancestors
 from profiling.backends._ort.parts import Part
-
-
-def ancestors(schedule: Schedule, parts: Sequence[Part]) -> list[int]:
-    """Per part the set of parts that have ended when it starts, as the bits of an integer."""
-    maker = {name: i for i, part in enumerate(parts) for name in part.outputs}
-    last: dict[str, int] = {}
-    before: list[int] = []
-    for i, part in enumerate(parts):
-        direct = {maker[name] for name in part.inputs if name in maker}
-        device = schedule.segments[i].device
-        if device in last:
-            direct.add(last[device])
-        last[device] = i
-        bits = 0
-        for j in direct:
-            bits |= before[j] | 1 << j
-        before.append(bits)
-    return before
 
 
 def share_buffers(
@@ -36,7 +18,9 @@ def share_buffers(
 
     Values in `kept` (the model's outputs) have a buffer to themselves.
     """
-    before = ancestors(schedule, parts)
+    maker = {name: i for i, part in enumerate(parts) for name in part.outputs}
+    awaited = [[maker[name] for name in part.inputs if name in maker] for part in parts]
+    before = ancestors(schedule, awaited)
     touched: dict[str, int] = {}
     for i, part in enumerate(parts):
         for name in (*part.inputs, *part.outputs):

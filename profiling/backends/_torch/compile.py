@@ -46,7 +46,7 @@ class TorchCompiled(Compiled):
     def open_ring(
         self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
     ) -> tuple[Program, ...]:
-        first = self._opened(schedule, feeds, prompt=True)
+        first = self._opened(schedule, feeds, depth)
         return (first, *(first.beside() for _ in range(depth - 1)))
 
     def in_python(self) -> "TorchCompiled":
@@ -59,20 +59,27 @@ class TorchCompiled(Compiled):
         return self._opened(Schedule((Segment(device.name, names),)), (feeds,))
 
     def _opened(
-        self, schedule: Schedule, feeds: Sequence[Feeds], *, prompt: bool = False
+        self, schedule: Schedule, feeds: Sequence[Feeds], depth: int | None = None
     ) -> PlacedTorch | SpreadTorch:
         """Lanes of the CPU share one memory; everything else has one each.
 
-        What another runtime makes comes to the host, and what it reads goes there.
+        What another runtime makes comes to the host, and what it reads goes there. With a `depth`
+        the program is the first of a ring.
         """
         devices = [self.machine.device(s.device) for s in schedule.segments]
         away = {d.name: d for d in devices if d.runtime == self.runtime and not d.on_host}
         if not away:
-            python = self.asked_for_python
-            return PlacedTorch(self.program, schedule, self.machine, feeds, in_python=python)
-        return SpreadTorch(
-            self.program, schedule, self.machine, feeds, tuple(away.values()), prompt=prompt
-        )
+            return PlacedTorch(
+                self.program,
+                schedule,
+                self.machine,
+                feeds,
+                runtime=self.runtime,
+                in_python=self.asked_for_python,
+                depth=depth or 1,
+            )
+        accelerators, prompt = tuple(away.values()), depth is not None
+        return SpreadTorch(self.program, schedule, self.machine, feeds, accelerators, prompt=prompt)
 
     def among(self, machine: Machine) -> "TorchCompiled":
         return replace(self, machine=machine)

@@ -18,15 +18,11 @@ from placement.core.schedule import Schedule
 from placement.formats.torch.program import TorchProgram
 from placement.formats.torch.source import Where, functions, written_caches
 from profiling.backends._torch.instead import ELSEWHERE, ON_HOST
+from profiling.backends._torch.lifetimes import lifetimes
 from profiling.backends._torch.moves import HOST, Move, moves_of
+from profiling.backends._torch.planned import planned_peak_bytes
 from profiling.backends._torch.queues import Mark, Place
-from profiling.backends._torch.run import (
-    as_array,
-    as_tensor,
-    named_outputs,
-    planned_peak_bytes,
-    use_threads,
-)
+from profiling.backends._torch.run import as_array, as_tensor, named_outputs, use_threads
 from profiling.backends._torch.streams import HOST as HOST_PLACE
 from profiling.backends._torch.streams import copied, place_of, queue_between, settled
 from profiling.backends.base import DeviceTimes, Program
@@ -73,7 +69,9 @@ class SpreadTorch(Program):
         self._written = written_caches(program)
         self._feeds = [{k: self._staged(v) for k, v in feed.items()} for feed in feeds]
         self._before = {i: place.watch_memory() for i, place in enumerate(self._places)}
-        self.peak_bytes = self._peak_bytes = planned_peak_bytes(program, schedule)
+        all_own = [True] * len(self._devices)
+        known = lifetimes(program, schedule, self._shared, all_own).to_the_end()
+        self.peak_bytes = self._peak_bytes = planned_peak_bytes(program, schedule, known)
         self.actual_devices = self._actual = {d.name: d.provider for d in self._devices}
         self._looked_at: set[str] = set()
         self._handed_out = {name for _, name in program.outputs}

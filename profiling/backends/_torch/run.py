@@ -1,8 +1,9 @@
 """Running a PyTorch program on CPU lanes: in segments, or whole as the framework runs it by itself.
 
-Values that cross borders are handed on in one list; nothing is copied between lanes of the CPU. A
-step starts from the same state every time: what it would update is among its outputs. Segments are
-graphs of the library, but for those that cannot be (`graphs.py`).
+Values that cross borders are handed on in one list, from which lanes take them out again behind
+their last readers (`lifetimes.py`); nothing is copied between lanes of the CPU. A step starts from
+the same state every time: what it would update is among its outputs. Segments are graphs of the
+library, but for those that cannot be (`graphs.py`).
 """
 
 import copy
@@ -17,7 +18,7 @@ from torch import fx
 from placement.core.formatting import counted
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
-from placement.formats.torch.program import Node, TorchProgram, is_update, num_bytes
+from placement.formats.torch.program import Node, TorchProgram, is_update
 from placement.formats.torch.source import (
     Function,
     function,
@@ -25,6 +26,8 @@ from placement.formats.torch.source import (
     written_caches,
 )
 from profiling.backends._torch.graphs import NotCaptured, captured, use_interpreter
+from profiling.backends._torch.lifetimes import lifetimes, written_over
+from profiling.backends._torch.planned import planned_peak_bytes
 from profiling.backends.base import Program
 from profiling.devices.cores import usable_cores
 
@@ -36,7 +39,8 @@ ALIGNED = 64
 class PlacedTorch(Program):
     """See `profiling.backends.base.Program`; with several `feeds` the inputs can be changed.
 
-    With `in_python` no segment is a graph.
+    Devices of another runtime than `runtime` are not this program's. With `in_python` no segment is
+    a graph. There are `depth` such programs beside each other.
     """
 
     def __init__(
@@ -46,19 +50,27 @@ class PlacedTorch(Program):
         machine: Machine,
         feeds: Sequence[Mapping[str, Any]],
         *,
+        runtime: str,
         in_python: bool = False,
+        depth: int = 1,
     ) -> None:
         devices = [machine.device(segment.device) for segment in schedule.segments]
         self._program, self._feeds = program, feeds
         self._cores = [device.cores for device in devices]
         segments = [segment.kernels for segment in schedule.segments]
-        self._written = written_caches(program)
+        self._written, self._written_over = written_caches(program), written_over(program)
         self._shared = shared_values(program, segments)
         self._run, reasons = _functions(program, segments, self._shared, in_python)
         if not in_python:
             self.lanes_note = lanes_note(reasons, len(segments))
         self.actual_devices = {device.name: "cpu" for device in devices}
-        self.peak_bytes = planned_peak_bytes(program, schedule)
+        own = [device.runtime == runtime for device in devices]
+        known = lifetimes(program, schedule, self._shared, own)
+        self._before, self._after = (
+            [tuple(self._shared[name] for name in names) for names in by_segment]
+            for by_segment in (known.before, known.after)
+        )
+        self.peak_bytes = planned_peak_bytes(program, schedule, known, depth)
         self._allocate()
 
     def beside(self) -> "PlacedTorch":
@@ -77,7 +89,7 @@ class PlacedTorch(Program):
 
     def _spare(self, held: str, node: str) -> torch.Tensor | None:
         """What a piece of state may have its new value written to; None where that is made anew."""
-        is_spare = is_update(self._program.maker[node]) or node in self._written
+        is_spare = node in self._written_over
         return torch.empty_like(self._program.state[held]) if is_spare else None
 
     def feed(self, number: int) -> None:
@@ -109,7 +121,12 @@ class PlacedTorch(Program):
 
     def run(self, segment: int) -> None:
         use_threads(self._cores[segment])
-        self._run[segment](self._values)
+        values = self._values
+        for place in self._before[segment]:
+            values[place] = None
+        self._run[segment](values)
+        for place in self._after[segment]:
+            values[place] = None
 
     def outputs(self) -> dict[str, Any]:
         return named_outputs(self._program, lambda name: self._values[self._shared[name]])
@@ -264,47 +281,3 @@ def as_tensor(program: TorchProgram, name: str, value: Any) -> torch.Tensor:
     offset = like.storage_offset() % ALIGNED
     room = torch.empty(offset + reach, dtype=like.dtype)
     return room.as_strided(like.shape, like.stride(), offset).copy_(given)
-
-
-def planned_peak_bytes(program: TorchProgram, schedule: Schedule) -> dict[str, int]:
-    """State that each device reads, and what is alive at once of what its segments make.
-
-    Values that other segments read are kept to the end of the step.
-    """
-    segment_of = schedule.segment_of
-    readers: dict[str, set[int]] = {}
-    for kernel in program.kernels:
-        for value in program.reads(kernel):
-            readers.setdefault(value.name, set()).add(segment_of[kernel.name])
-    inner: dict[str, int] = {}
-    kept: dict[str, int] = {}
-    for i, segment in enumerate(schedule.segments):
-        peak, shared = _segment_bytes(program, segment.kernels, i, readers)
-        inner[segment.device] = max(inner.get(segment.device, 0), peak)
-        kept[segment.device] = kept.get(segment.device, 0) + shared
-    for name, value in program.state.items():
-        for device in {schedule.segments[i].device for i in readers.get(name, ())}:
-            kept[device] += num_bytes(value)
-    return {device: inner[device] + kept[device] for device in inner}
-
-
-def _segment_bytes(
-    program: TorchProgram, kernels: Sequence[str], number: int, readers: Mapping[str, set[int]]
-) -> tuple[int, int]:
-    """The most bytes alive at once of what only this segment reads, and the bytes of the rest."""
-    nodes = [program.nodes[name] for name in kernels]
-    last = {value.name: j for j, k in enumerate(nodes) for value in program.reads(k)}
-    ends: dict[int, int] = {}
-    alive = peak = shared = 0
-    for j, kernel in enumerate(nodes):
-        for value in program.values[kernel.name]:
-            size = num_bytes(value.meta.get("val"))
-            if readers.get(value.name, set()) - {number}:
-                shared += size
-            else:
-                alive += size
-                end = last.get(value.name, j)
-                ends[end] = ends.get(end, 0) + size
-        peak = max(peak, alive)
-        alive -= ends.get(j, 0)
-    return peak, shared

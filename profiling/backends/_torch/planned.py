@@ -17,8 +17,8 @@ def planned_peak_bytes(
 
     Lanes are as far ahead of each other as they may be, so that a value is there until a segment
     starts that has awaited all its readers. Of `depth` samples in flight a device computes one; of
-    the others it holds what lies between segments. What inputs and other runtimes bring is not
-    counted.
+    the others it holds what lies between segments. Not counted is what inputs and other runtimes
+    bring, and what a kernel needs for itself while it runs.
     """
     lanes: dict[str, list[int]] = {}
     for i, segment in enumerate(schedule.segments):

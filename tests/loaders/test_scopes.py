@@ -149,9 +149,10 @@ def test_a_weight_shared_by_first_and_last_op_makes_no_circle(save):
     assert scopes["MatMul_y"] == scopes["MatMul_h12"] == "layer11"
 
 
-@pytest.mark.parametrize(("name", "file"), [row[:2] for row in _LIGHT])
-def test_networks_without_any_names_still_have_blocks(name, file):
-    model = read_onnx(light_folder() / file)
+def without_names(name):
+    """The graph of a bundled network whose nodes, values and weights are numbers."""
+    file = light_folder() / {row[0]: row[1] for row in _LIGHT}[name]
+    model = read_onnx(file)
     numbers: dict[str, str] = {"": ""}
     for node in model.graph.node:
         node.name = ""
@@ -160,7 +161,12 @@ def test_networks_without_any_names_still_have_blocks(name, file):
     graph = model.graph
     for entry in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
         entry.name = numbers.setdefault(entry.name, f"v{len(numbers)}")
-    built, _ = build_graph(prepare(model, {}, name, light_folder() / file)[0], name)
+    return build_graph(prepare(model, {}, name, file)[0], name)[0]
+
+
+@pytest.mark.parametrize("name", [row[0] for row in _LIGHT])
+def test_networks_without_any_names_still_have_blocks(name):
+    built = without_names(name)
     tops = [op.scope.split("/")[0] for op in built.ops]
     assert 4 <= len(set(tops)) <= 40
     # blocks are runs of ops: none is entered again once it is left
@@ -170,6 +176,23 @@ def test_networks_without_any_names_still_have_blocks(name, file):
     order = {top: i for i, top in enumerate(dict.fromkeys(tops))}
     for i, before in enumerate(built.predecessors):
         assert all(order[tops[i]] - order[tops[j]] <= 1 for j in before), built.ops[i]
+
+
+@pytest.mark.parametrize(
+    ("name", "block", "number"),
+    [
+        ("onnx-inception-v1", "inception", 9),
+        ("onnx-inception-v2", "inception", 10),
+        ("onnx-resnet50", "residual", 16),
+        ("onnx-squeezenet", "concat", 8),
+        ("onnx-densenet121", "concat", 6 + 12 + 24 + 16),
+    ],
+)
+def test_blocks_are_called_and_counted_as_the_papers_do(name, block, number):
+    """Of two ways side by side, as in SqueezeNet, or new channels beside old ones, as in DenseNet,
+    nothing more is said than that they are put together."""
+    called = {op.scope for op in without_names(name).ops}
+    assert sum(scope.split("/")[-1].rstrip("0123456789") == block for scope in called) == number
 
 
 def test_every_onnx_sample_has_scopes():
@@ -288,6 +311,40 @@ def test_branches_have_the_names_of_what_goes_in_and_comes_out():
         net.op("Softmax", last, gives=(name,))
     tops = {path[0] for path in net.scopes() if path}
     assert {"photo", "speech", "boxes", "kinds"} <= tops
+
+
+def test_branches_without_names_are_called_for_what_they_are_made_of():
+    net = Drawn()
+    seen = net.convs(2)
+    for _ in range(3):
+        seen = net.op("Add", net.convs(2, seen), seen)
+    read = net.op("Gather", product=True)
+    for _ in range(3):
+        query, key, value = (net.op("MatMul", read, product=True) for _ in range(3))
+        weights = net.op("Softmax", net.op("MatMul", query, key))
+        mixed = net.op("MatMul", net.op("MatMul", weights, value), product=True)
+        read = net.op("Add", mixed, read)
+    joined = net.op("Concat", seen, read)
+    last = net.convs(3, joined)
+    scopes = net.scopes()
+    assert {scopes[seen][0], scopes[read][0]} == {"residual branch", "attention branch"}
+    # What takes over from branches is what it does with them, and puts nothing of its own together.
+    assert {path[0] for path in scopes[joined : last + 1]} == {"conv"}
+
+
+def test_ways_side_by_side_are_an_inception_block_and_channels_kept_are_none():
+    wide, kept = Drawn(), Drawn()
+    for net in (wide, kept):
+        last = net.convs(2)
+        for _ in range(4):
+            if net is wide:
+                pooled = net.op("MaxPool", last)
+                last = net.op("Concat", net.convs(1, last), net.convs(2, last), pooled)
+            else:
+                first = net.convs(2, last)
+                last = net.op("Concat", last, first, net.convs(2, net.op("Concat", last, first)))
+    assert {path[0].rstrip("0123456789") for path in wide.scopes()} == {"inception"}
+    assert {path[0].rstrip("0123456789") for path in kept.scopes()} == {"concat"}
 
 
 def test_a_network_whose_skips_reach_far_is_no_single_block():

@@ -1,6 +1,6 @@
 """What blocks found from structure are called: by what is in them, in order, and by whose they are.
 
-"conv", "residual 2" and "attention 3" say what a block does and which one of these it is; a branch
+"conv", "inception 2" and "attention 3" say what a block does and which one of these it is; a branch
 has the name of the model's input that it alone reads, or of the output that it alone makes. Many
 blocks in a row are gathered in stages of the same resolution.
 """
@@ -16,6 +16,8 @@ _UP = {"ConvTranspose", "Resize", "Upsample"}
 _CONVOLUTIONS = {"Conv", "ConvInteger", "QLinearConv", "DeformConv"}
 _MATRICES = {"Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "Einsum"}
 _SUMS = {"Add", "Sum"}
+# Ways side by side in a block of that name; with fewer it has none.
+LEAST_WAYS = 3
 _ATTENTION = {"Attention", "MultiHeadAttention", "GroupQueryAttention"}
 # A letter, a word that says nothing, or a number, as names of inputs and outputs are.
 _GENERIC = re.compile(
@@ -72,7 +74,8 @@ def _called(nodes: Sequence[ScopeNode], parts: Sequence[Part]) -> list[str]:
     said = []
     for part in parts:
         own = _telling(_takes(nodes, part), takes) or _telling(_gives(nodes, part), gives)
-        word = "branch" if part.is_branch and part.inside else _word(nodes, part)
+        word = _word(nodes, part)
+        word = f"{word} branch" if part.is_branch and part.inside else word
         said.append(own if part.is_branch and own else word)
     many, found = Counter(said), list[str]()
     for word in said:
@@ -99,11 +102,19 @@ def _telling(names: Sequence[str], shared: Counter[str]) -> str:
 
 
 def _word(nodes: Sequence[ScopeNode], part: Part) -> str:
-    """What a part is, in a word: by its products, and by what its branches meet in."""
+    """What a part is, in a word: by its products, and by what meets inside it.
+
+    Convolutions side by side whose results a Concat puts together are an inception block (Szegedy
+    et al., CVPR 2015); where it only puts new channels beside old ones, it is all there is to say.
+    """
     ops = [*part.all_ops()]
+    own = set(ops)
     kinds = Counter(nodes[i].kind for i in ops)
     products = {nodes[i].kind for i in ops if nodes[i].is_product}
-    joins = {nodes[i].kind for i in ops if len(nodes[i].before) > 1}
+    # An op that takes over from blocks before begins one, and joins nothing of it.
+    joins = [i for i in ops if len(set(nodes[i].before)) > 1 and own & set(nodes[i].before)]
+    has_sum = any(nodes[i].kind in _SUMS for i in joins)
+    concats = [i for i in joins if nodes[i].kind == "Concat"]
     if kinds.keys() & _RECURRENT:
         return next(kind for kind in kinds if kind in _RECURRENT).lower()
     if kinds.keys() & _ATTENTION or (kinds["Softmax"] and kinds["MatMul"] > 1):
@@ -111,9 +122,30 @@ def _word(nodes: Sequence[ScopeNode], part: Part) -> str:
     if kinds.keys() & _UP:
         return "up"
     if products & _CONVOLUTIONS:
-        return "residual" if joins & _SUMS else "branches" if "Concat" in joins else "conv"
+        is_wide = any(_num_ways(nodes, i, own) >= LEAST_WAYS for i in concats)
+        joined = "inception" if is_wide else "concat" if concats else "conv"
+        return "residual" if has_sum else joined
     if products & _MATRICES:
-        return "mlp" if joins & _SUMS else "dense"
+        return "mlp" if has_sum else "dense"
     if "Gather" in products:
         return "embedding"
     return min(kinds, key=lambda kind: (-kinds[kind], kind)).lower()
+
+
+def _num_ways(nodes: Sequence[ScopeNode], join: int, own: set[int]) -> int:
+    """How many ways with ops of their own, two with products at least, lead to an op; else none.
+
+    What several of its inputs have behind them within the block is on no single way.
+    """
+    ways = []
+    for i in set(nodes[join].before) & own:
+        found, waiting = {i}, [i]
+        while waiting:
+            before = [j for j in nodes[waiting.pop()].before if j in own and j not in found]
+            found.update(before)
+            waiting += before
+        ways.append(found)
+    shared = Counter(i for way in ways for i in way)
+    alone = [[i for i in way if shared[i] == 1] for way in ways]
+    with_products = sum(any(nodes[i].is_product for i in way) for way in alone)
+    return sum(map(bool, alone)) if with_products > 1 else 0

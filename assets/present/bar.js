@@ -11,6 +11,8 @@ const TURNS = { PageDown: 1, PageUp: -1 };
 const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
 // The keys of a button.
 const PRESSING = new Set(["Tab", "Enter", " ", "Shift", "Control", "Alt", "Meta"]);
+// Of what is in sight so much is new after a scroll.
+const SCROLLED = 0.8;
 const ENDS = { Home: 0, End: Infinity };
 // Of a method that is followed: play, and an answer to the question of a step.
 const PLAYER = /^(?:Space|(?:Digit|Numpad)[1-9])$/;
@@ -120,6 +122,7 @@ class Bar {
     else if (isFree && !event.shiftKey && event.key in ARROWS) this.go(this.to + ARROWS[event.key]);
     else if (isFree && event.key in ENDS) this.go(ENDS[event.key]);
     else if (isFree && event.key.toLowerCase() === "t") this.other();
+    else if (isFree && event.key.toLowerCase() === "d") scrollOn(document.querySelector(".st-key-desk-dock"));
     else if (isFree && this.data.walk === "method" && this.isForPlayer(event)) handToPlayer(event);
     else if (isFree && event.key === "?") this.showKeys(this.list().hidden);
     else if (event.key === "Escape" && isFree) {
@@ -181,6 +184,23 @@ class Bar {
     window.removeEventListener("click", this.clicked, true);
     this.outbox.close();
   }
+}
+
+// What is further down in a part of the page, which nobody scrolls by hand before an audience: inside
+// first, and after the end its beginning.
+function scrollOn(part) {
+  const high = scrollersIn(part), { top, bottom } = part.getBoundingClientRect();
+  const isSeen = (box) => box.top < bottom - 1 && box.bottom > top + 1;
+  const next = high.find((one) => one.scrollTop + one.clientHeight < one.scrollHeight - 1 && isSeen(one.getBoundingClientRect()));
+  if (next) next.scrollTop += SCROLLED * next.clientHeight;
+  else for (const one of high) one.scrollTop = 0;
+}
+
+// What can be scrolled in it, the innermost first.
+function scrollersIn(part) {
+  const inside = [...(part.shadowRoot?.children ?? []), ...part.children].flatMap(scrollersIn);
+  const isHigh = part.scrollHeight > part.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(part).overflowY);
+  return isHigh ? [...inside, part] : inside;
 }
 
 // The player of a method hears keys at the document, wherever the focus is.

@@ -66,7 +66,19 @@ class Gantt {
     this.rows = data.panels.map((panel) => rowsOf(panel));
     this.legend(data.legend);
     this.draw();
+    this.reveal();
     this.pointer?.again();
+  }
+
+  // What was just selected is in sight, or the first of it, where lanes have to be scrolled to.
+  reveal() {
+    const selected = JSON.stringify(this.data.panels.map((panel) => panel.selected));
+    if (selected === this.revealed || !this.svg) return;
+    this.revealed = selected;
+    const { scrollTop } = this.frame, end = scrollTop + this.frame.clientHeight - this.sizes.axis;
+    const found = [...this.svg.querySelectorAll("rect.selected")].map((box) => [Number(box.getAttribute("y")), Number(box.getAttribute("height"))]);
+    if (!found.length || found.some(([top, tall]) => top >= scrollTop && top + tall <= end)) return;
+    this.frame.scrollTop = found[0][0] - this.sizes.title;
   }
 
   // Drawn over what is, on the axis of what is: nothing else moves.
@@ -179,30 +191,37 @@ class Gantt {
   }
 
   // Cause and effect are seen together: all lanes and the axis are made to stand in the place there
-  // is. An audience gets smaller letters, a desk lower lanes, both links as strips where that is not
-  // enough. What is taller still scrolls above its axis.
+  // is. An audience gets smaller letters first, a desk lower lanes, and so does an audience where that
+  // is not enough; both get links as strips. What is taller still scrolls above its axis.
   fit() {
     this.fitted = this.room();
     this.isCramped = false;
-    const lowers = this.fitted >= 40 && !this.isPresented;
-    this.frame.style.minHeight = "";
-    if (!lowers) this.frame.style.maxHeight = "";
+    const fits = this.fitted >= 40, { style } = this.frame;
+    style.minHeight = "";
+    if (!fits) style.maxHeight = "";
     this.root.style.zoom = "";
-    if (this.fitted < 40) this.tall(1);
-    else if (!lowers) {
+    if (!fits) this.tall(1);
+    else if (this.isPresented) {
       this.isCramped = this.fitted / this.tall(1) < 1;
       const most = Number(getComputedStyle(this.root).getPropertyValue("--text-scale")) || 1;
-      this.root.style.zoom = Math.max(LEAST_TEXT, Math.min(most, this.fitted / this.tall(1))).toFixed(3);
+      const zoom = Math.max(LEAST_TEXT, Math.min(most, this.fitted / this.tall(1)));
+      this.root.style.zoom = zoom.toFixed(3);
+      this.lower(this.fitted / zoom);
     } else {
       const room = this.fitted - this.root.querySelector(".head").offsetHeight - 2;
       this.isCramped = this.tall(EASY_LANES) > room;
-      let share = 1;
-      while (this.tall(share) > room && share > LEAST_LANES) share -= 0.02;
-      this.frame.style.maxHeight = `${Math.max(room, 3 * this.sizes.row)}px`;
+      const left = room - this.lower(room), below = this.root.querySelector(".help").offsetHeight;
       // What is said below is in sight whole, or not before somebody scrolls.
-      const left = room - this.tall(share), below = this.root.querySelector(".help").offsetHeight;
-      if (left < below) this.frame.style.minHeight = `${room}px`;
+      if (left < below) style.minHeight = `${room}px`;
     }
+  }
+
+  // Lanes as high as leaves all of them so much room, if any height does; what they take.
+  lower(room) {
+    let share = 1;
+    while (this.tall(share) > room && share > LEAST_LANES) share -= 0.02;
+    this.frame.style.maxHeight = `${Math.max(room, 3 * this.sizes.row)}px`;
+    return this.tall(share);
   }
 
   // Of all panels with their axis, where lanes have a share of their usual height.

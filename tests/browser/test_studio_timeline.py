@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from pages.ui.session.current import snapshot
@@ -169,21 +170,35 @@ def test_links_fold_into_a_strip_for_each_device(page):
     expect(links.first).to_be_visible()
 
 
-def test_prediction_run_and_axis_are_seen_together(new_page, studio, monkeypatch):
-    """In the dock as high as it is at first, on a small screen too."""
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
-    project = store.create()
-    project.change(touch=False, model="onnx-alexnet", machine="null-2")
-    now = snapshot(project)
-    now.shelf.add("heft", place(now.problem, "heft").placement, "heft")
-    finished_run(project)
-    page = new_page(f"?project={project.id}")
+@pytest.fixture
+def run_on(studio, monkeypatch):
+    """The id of a new project with a placement on a machine, and a run of it."""
+
+    def made(machine):
+        monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+        project = store.create()
+        project.change(touch=False, model="onnx-alexnet", machine=machine)
+        now = snapshot(project)
+        now.shelf.add("heft", place(now.problem, "heft").placement, "heft")
+        finished_run(project)
+        return project.id
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("view", "sizes"),
+    [("", ((1440, 900), (1024, 768))), ("&present", ((1440, 900), (1024, 768), (960, 600)))],
+)
+def test_prediction_run_and_axis_are_seen_together(new_page, run_on, view, sizes):
+    """In the dock as high as it is at first, on a small screen and before an audience too."""
+    page = new_page(f"?project={run_on('null-2')}{view}")
     drawn(page)
     settled(page)
     gantt, dock = page.locator(".gantt").first, page.locator(".st-key-desk-dock")
     lanes = gantt.locator(".panel .row:not(.link)")
     expect(lanes).to_have_count(4)
-    for width, height in ((1440, 900), (1024, 768)):
+    for width, height in sizes:
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(500)
         place_of = dock.bounding_box()
@@ -191,6 +206,48 @@ def test_prediction_run_and_axis_are_seen_together(new_page, studio, monkeypatch
         foot = place_of["y"] + place_of["height"]
         assert all(part["y"] + part["height"] <= foot for part in parts), (width, foot, parts)
         assert parts == sorted(parts, key=lambda part: part["y"])
+
+
+def test_what_has_no_room_before_an_audience_is_reached_by_a_key(new_page, run_on):
+    """Twice sixteen devices: D leads on to the last lane, and then to the first again."""
+    page = new_page(f"?project={run_on('two-hosts-16gpu')}&present")
+    page.set_viewport_size({"width": 960, "height": 600})
+    drawn(page)
+    settled(page)
+    frame = page.locator(".gantt .frame").first
+    lanes = frame.locator(".panel .row:not(.link)")
+    expect(lanes).to_have_count(2 * 18)
+
+    def seen():
+        """Numbers of the lanes between the frame's upper edge and its axis."""
+        top = frame.bounding_box()["y"]
+        foot = frame.locator(".axis").bounding_box()["y"]
+        boxes = [lane.bounding_box() for lane in lanes.all()]
+        inside = [top <= box["y"] and box["y"] + box["height"] <= foot + 1 for box in boxes]
+        return {i for i, one in enumerate(inside) if one}
+
+    met, last = set(), frame.evaluate("(one) => one.scrollHeight - one.clientHeight")
+    assert last > 0 and seen() < set(range(36))
+    while frame.evaluate("(one) => one.scrollTop") < last - 1:
+        met |= seen()
+        page.keyboard.press("d")
+    assert met | seen() == set(range(36))
+    # Below it is what else the tab holds; after its end all of it begins anew.
+    for _ in range(20):
+        page.keyboard.press("d")
+        if not frame.evaluate("(one) => one.scrollTop"):
+            break
+    assert 0 in seen()
+    # A bar that a step of the walk selects is brought into sight.
+    outlines = frame.locator("rect.selected")
+    for key in ("PageDown", "PageDown", "End"):
+        page.keyboard.press(key)
+        until(page, "p.numSelected > 0")
+        expect(outlines).not_to_have_count(0)
+        page.wait_for_timeout(300)
+        top, foot = frame.bounding_box()["y"], frame.locator(".axis").bounding_box()["y"]
+        boxes = [box.bounding_box() for box in outlines.all()]
+        assert any(top <= b["y"] + 1 and b["y"] + b["height"] <= foot + 1 for b in boxes), boxes
 
 
 def training():

@@ -54,6 +54,7 @@ KEYS = (
     ("Ctrl+Z, Ctrl+Y", "undo, redo"),
     ("↑ ↓, Space, Enter", "go from op to op in the picture, select one, open a block"),
     ("+ − F", "zoom, show everything"),
+    ("D", "what is further down in the lower part, and from its end its beginning"),
     ("?", "these keys"),
     ("Esc", "select nothing; once more ends the presentation"),
 )

@@ -182,6 +182,20 @@ def test_the_memory_chart_draws_the_curve_and_the_limit_where_it_is_near():
     assert "2" in memory.told(near[0]) and "50% of its" in memory.told(near[0])
 
 
+def test_of_memory_the_fullest_device_comes_first():
+    """One that overflows above all, one without a limit last, and equals as they are declared."""
+    problem = diamond()
+    curve = memory_over_time(problem, predicted(problem).schedule)[0]
+    limits = {"a": None, "b": 4.0, "c": 0.5, "d": 1.0, "e": 4.0}
+    curves = [
+        replace(curve, device=name, limit_bytes=share and share * curve.needed_bytes)
+        for name, share in limits.items()
+    ]
+    assert [found.device for found in memory.fullest_first(curves)] == ["c", "d", "b", "e", "a"]
+    without_room = replace(curve, device="f", limit_bytes=0)
+    assert memory.fullest_first([*curves, without_room])[0] is without_room
+
+
 @pytest.fixture
 def clicks(monkeypatch):
     """A session whose browser tells of clicks: its queue, and the ops that are selected."""

@@ -1,7 +1,7 @@
 """Memory over time: what each device holds while a step runs, with its limit."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -33,15 +33,15 @@ LEGEND = (
 
 
 def show(now: Studio, run: Measured | None) -> None:
+    """What each device needs, in words and over time; the fullest first, for few are in sight."""
     every = cache.memory(now.problem, now.placement)
-    curves = [curve for curve in every if curve.needed_bytes] or every[:1]
+    curves = fullest_first([curve for curve in every if curve.needed_bytes] or every[:1])
     lines = [told(curve) for curve in curves]
     empty = [glossary.plain(curve.device) for curve in every if curve not in curves]
     lines += [f"{', '.join(empty)}: nothing."] if empty else []
     used = {} if run is None else run.result.peak_bytes
     text, chart = st.columns([0.28, 0.72])
-    text.subheader("Memory over time", help=LEGEND)
-    text.markdown("  \n".join(lines))
+    text.markdown("  \n".join(lines), help=LEGEND)
     far = any(_is_far(curve) for curve in curves)
     whole = far and text.toggle(
         "Show up to the limit",
@@ -66,10 +66,22 @@ def told(curve: MemoryCurve) -> str:
     name, needed = glossary.plain(curve.device), formatting.num_bytes(curve.needed_bytes)
     if curve.limit_bytes is None:
         return f"**{name}** needs {needed}; it has no limit."
-    share = curve.needed_bytes / curve.limit_bytes if curve.limit_bytes else float("inf")
+    share = _share(curve)
     verdict = "**too much**" if share > 1 else formatting.percent(share)
     limit = formatting.num_bytes(curve.limit_bytes)
     return f"**{name}** needs {needed}, {verdict} of its {limit}."
+
+
+def fullest_first(curves: Iterable[MemoryCurve]) -> list[MemoryCurve]:
+    """By how much of its limit each device needs, those without one last, else as declared."""
+    return sorted(curves, key=lambda curve: -_share(curve))
+
+
+def _share(curve: MemoryCurve) -> float:
+    """How much of its limit a device needs; of none at all nothing."""
+    if curve.limit_bytes is None:
+        return 0.0
+    return curve.needed_bytes / curve.limit_bytes if curve.limit_bytes else float("inf")
 
 
 def _is_far(curve: MemoryCurve) -> bool:

@@ -43,7 +43,8 @@ def steps(
     """What a placer works out on its way: the same as `place`, step by step.
 
     The last step has what `place` would answer. A ValueError says which placers show their steps.
-    `emit` hears how far a learner is, which has steps to show once its search has ended.
+    `emit` hears of each step, and of the batches of a learner, which has steps to show once its
+    search has ended. An exception of its ends the work.
     """
     given = None if isinstance(placer, str) else placer
     options = made(StepsOptions, given, named if given else {"placer": placer, **named})
@@ -70,6 +71,7 @@ def steps(
     with alone(kind, problem, emit):
         emit({"event": "progress", "what": COMPILING, "step": 0, "of": 0})
         warm_up(built, problem)
+        emit({"event": "progress", "what": "steps", "step": 0, "of": 0})
         found = []
         for step in built.steps(problem, options.most, tell):
             found.append(step)

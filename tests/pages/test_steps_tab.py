@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from pages.ui.session import cache
 from pages.ui.steps import player
 from pages.ui.steps.walk import Walk
-from placement import simulate
+from placement import simulate, steps
 from placement.api.steps import Steps
 from placement.core.amounts import in_unit
 from placement.core.problem_json import problem_from_json
@@ -106,6 +107,25 @@ def test_a_method_that_is_not_compiled_yet_is_followed_beside_the_page(tmp_path,
     now = snapshot(project)
     assert now.named.made_by == "heft" and simulate(now.problem, now.placement).value == 80.0
     assert now.named.facts.seconds < again.seconds, "what Place would tell, and not the compiling"
+
+
+@pytest.mark.parametrize(("limit", "value"), [("AT_ONCE_S", -1.0), ("MOST_AT_ONCE", 1)])
+def test_what_would_hold_up_the_page_goes_on_beside_it(tmp_path, monkeypatch, limit, value):
+    """Whether that is known of a problem's size, or found out on the way."""
+    monkeypatch.setattr(cache, limit, value)
+    # A problem that no other test has followed.
+    content = canonical_file()
+    content["links"][0]["latency_s"] = 1.0 + len(limit)
+    app, project = followed(tmp_path, content)
+    posed = snapshot(project).pinned_problem
+    ahead = following.find(posed, "heft")
+    assert ahead is not None and "Cancel" in [button.label for button in app.button]
+    own = steps(posed, "heft")
+    assert [step.why for step in ahead.result().steps] == [step.why for step in own.steps]
+    checked(app.run())
+    assert "Cancel" not in [button.label for button in app.button]
+    checked(next(b for b in app.button if b.label == "Make this the placement").click().run())
+    assert snapshot(project).placement == own.placement
 
 
 def test_an_answer_that_is_as_good_is_right_and_both_are_named():

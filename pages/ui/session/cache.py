@@ -7,6 +7,8 @@ left out of them; what stands beside them says enough.
 import dataclasses
 import gc
 import itertools
+import math
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -47,6 +49,9 @@ from studio.project.file_cache import by_identity
 
 # Steps of a method that a person can go through one by one.
 MOST_STEPS = 300
+# For so long a method is followed in the page's own process, where nobody can end it. Between two
+# steps it cannot end either: of a problem with more kernels than these that may take as long.
+AT_ONCE_S, MOST_AT_ONCE = 1.0, 6_000
 P = ParamSpec("P")
 R = TypeVar("R")
 Fixed = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, tuple[str, ...]], ...]]
@@ -238,11 +243,7 @@ def steps(posed: Problem, placer: str) -> Steps | None:
     found = following.find(posed, placer)
     if found is not None:
         return found.result() if found.done.is_set() else None
-    if _takes_long(posed, placer):
-        return None
-    found_now = _steps(posed, placer)
-    _followed.add((posed.fingerprint, placer))
-    return found_now
+    return None if _takes_long(posed, placer) else _begun(posed, placer)
 
 
 def steps_so_far(posed: Problem, placer: str) -> Steps | None:
@@ -278,11 +279,39 @@ def _step_of(posed: Problem, placer: str, op: str) -> Step | None:
 
 
 _followed: set[tuple[str, str]] = set()
+# What was begun in the page's own process and took too long for it.
+_slow: set[tuple[str, str]] = set()
+
+
+class TooSlow(Exception):
+    """Following a method takes longer than who looks at a page should wait without a way out."""
+
+
+def _begun(posed: Problem, placer: str) -> Steps | None:
+    """The steps of a method that is through them at once; None where it was begun and is not."""
+    try:
+        found = _steps(posed, placer)
+    except TooSlow:
+        _slow.add((posed.fingerprint, placer))
+        return None
+    _followed.add((posed.fingerprint, placer))
+    return found
 
 
 @_kept(8, "Following the method")
 def _steps(posed: Problem, placer: str) -> Steps:
-    return pl.steps(posed, placer, most=MOST_STEPS)
+    end_s = math.inf
+
+    def hear(event: Mapping[str, object]) -> None:
+        nonlocal end_s
+        # Code that is read from the disk once in a process does not count.
+        if event["event"] == "progress" and event["what"] == "steps":
+            now_s = time.monotonic()
+            end_s = min(end_s, now_s + AT_ONCE_S)
+            if now_s > end_s:
+                raise TooSlow
+
+    return pl.steps(posed, placer, most=MOST_STEPS, emit=hear)
 
 
 def searches(placer: str) -> bool:
@@ -291,7 +320,10 @@ def searches(placer: str) -> bool:
 
 
 def _takes_long(posed: Problem, placer: str) -> bool:
-    return searches(placer) or not following.is_compiled(posed, placer)
+    """Whether a method has to be followed in a process of its own, as far as that is known."""
+    is_large = len(posed.kernels.ops) > MOST_AT_ONCE
+    is_slow = is_large or (posed.fingerprint, placer) in _slow
+    return is_slow or searches(placer) or not following.is_compiled(posed, placer)
 
 
 def follow(posed: Problem, placer: str) -> Following | None:
@@ -299,7 +331,8 @@ def follow(posed: Problem, placer: str) -> Following | None:
 
     None for one that shows its steps at once.
     """
-    if following.find(posed, placer) is None and not _takes_long(posed, placer):
+    is_new = following.find(posed, placer) is None and not _takes_long(posed, placer)
+    if is_new and _begun(posed, placer) is not None:
         return None
     settings = dict(placer_class(placer).followed_with)
     return following.start(posed, placer, MOST_STEPS, settings)

@@ -1,11 +1,11 @@
 """Changes of the placement on the screen by hand: moves, orders, and going back."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from placement.core import formatting
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective
+from placement.core.problem import Execution, Objective, Problem
 from placement.drawing.names import names_of
 from placement.schedule.order import moved, spelled_order
 from placement.schedule.reordering import Blocked, broken_sequences, run_before
@@ -20,10 +20,15 @@ def all_on(now: Studio, device: str, *, pinned: bool = True) -> Placement:
 
     Nothing of the one on the screen is left in it: its order is open.
     """
-    state = now.state if pinned else dataclasses.replace(now.state, pins={})
-    move = edits.assign(now.problem, state, now.model.graph.index, device)
+    return on_one(now.problem, now.placement, now.pins if pinned else {}, device)
+
+
+def on_one(problem: Problem, placed: Placement, pins: Mapping[str, str], device: str) -> Placement:
+    """The same of whatever placement, with these ops pinned."""
+    state = edits.State(placed.device_of, pins)
+    move = edits.assign(problem, state, problem.graph.index, device)
     changed = edits.applied(state, edits.Edit("", move.changes))
-    return Placement(now.placement.graph, now.placement.machine, changed.device_of)
+    return Placement(placed.graph, placed.machine, changed.device_of)
 
 
 def edit(

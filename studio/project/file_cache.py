@@ -15,9 +15,10 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# Of each kind of file: a list of many projects drives no placement out.
 MOST_FILES = 32
 
-_files: OrderedDict[tuple[Path, object], tuple[tuple[int, ...], Any]] = OrderedDict()
+_files: dict[object, OrderedDict[Path, tuple[tuple[int, ...], Any]]] = {}
 _lock = threading.Lock()
 
 
@@ -27,29 +28,30 @@ def parsed(path: Path, parse: Callable[[Path], R]) -> R:
     Files are replaced whole, never written in place, so a new version has its own inode or time.
     """
     version = _version(path)
-    key = (path, parse)
     with _lock:
-        known = _files.get(key)
+        files = _files.get(parse, OrderedDict())
+        known = files.get(path)
         if known is not None and version and known[0] == version:
-            _files.move_to_end(key)
+            files.move_to_end(path)
             value: R = known[1]
             return value
     value = parse(path)
-    _keep(key, version, value)
+    _keep(path, parse, version, value)
     return value
 
 
 def written(path: Path, parse: Callable[[Path], R], value: R) -> None:
     """Say what `parse` would make of a file that was just written, so that nobody has to."""
-    _keep((path, parse), _version(path), value)
+    _keep(path, parse, _version(path), value)
 
 
-def _keep(key: tuple[Path, object], version: tuple[int, ...], value: object) -> None:
+def _keep(path: Path, parse: object, version: tuple[int, ...], value: object) -> None:
     with _lock:
-        _files[key] = (version, value)
-        _files.move_to_end(key)
-        while len(_files) > MOST_FILES:
-            _files.popitem(last=False)
+        files = _files.setdefault(parse, OrderedDict())
+        files[path] = (version, value)
+        files.move_to_end(path)
+        while len(files) > MOST_FILES:
+            files.popitem(last=False)
 
 
 def _version(path: Path) -> tuple[int, ...]:

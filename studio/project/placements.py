@@ -52,10 +52,7 @@ class Shelf:
         return cls(project / "placements" / f"{graph.fingerprint}-{machine_key(machine)}")
 
     def _index(self) -> Index:
-        found = read_json(self.folder / "index.json")
-        if not found:
-            return Index()
-        return former_names.in_index(decode(found, Index, remedy="restore the list of placements"))
+        return parsed(self.folder / "index.json", _index_in)
 
     def _save(
         self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None
@@ -249,6 +246,13 @@ class Shelf:
 
     def _history_path(self, entry: Named) -> Path:
         return self.folder / f"{entry.file.removesuffix('.json')}.history"
+
+
+def _index_in(path: Path) -> Index:
+    found = read_json(path)
+    if not found:
+        return Index()
+    return former_names.in_index(decode(found, Index, remedy="restore the list of placements"))
 
 
 def _placement_in(path: Path) -> Placement:

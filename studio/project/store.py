@@ -25,6 +25,7 @@ from placement.files import output
 from placement.files.home import home
 from studio.jobs import jobs
 from studio.project import files as atomic
+from studio.project.file_cache import parsed
 from studio.project.files import NotWritten, names_in, read, write_bytes, write_json
 
 DEFAULT_SAMPLE = "onnx-inception-v2"
@@ -129,7 +130,11 @@ class Project:
 
 def settings_in(folder: Path) -> Settings | None:
     """What a project's folder says; None where that cannot be read."""
-    return read(folder / "project.json", Settings)
+    return parsed(folder / "project.json", _settings_in)
+
+
+def _settings_in(path: Path) -> Settings | None:
+    return read(path, Settings)
 
 
 def create(name: str = DEFAULT_SAMPLE) -> Project:

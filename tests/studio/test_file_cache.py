@@ -1,5 +1,7 @@
 """What is kept between drawings: never an old version, never another object's result."""
 
+from pathlib import Path
+
 from pages.ui.session import cache
 from pages.ui.session.current import snapshot
 from studio import snapshot as studio
@@ -54,6 +56,16 @@ def test_only_the_last_files_are_kept(tmp_path):
     values = [parsed(path, counted) for path in paths]
     assert parsed(paths[-1], counted) is values[-1]
     assert parsed(paths[0], counted) is not values[0]
+
+
+def test_many_files_of_one_kind_drive_none_of_another_out(tmp_path):
+    path = tmp_path / "other"
+    write_text(path, "one")
+    value = parsed(path, Path.read_bytes)
+    for number in range(MOST_FILES + 1):
+        write_text(tmp_path / str(number), "small")
+        parsed(tmp_path / str(number), counted)
+    assert parsed(path, Path.read_bytes) is value
 
 
 def test_results_belong_to_objects_and_not_to_what_equals_them():

@@ -1,6 +1,6 @@
 """The switch that says what the graph is coloured by, and the tones that follow from it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -8,8 +8,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui import canvas
 from pages.ui.panels import search_account
-from pages.ui.session import choices
+from pages.ui.session import choices, fragments
+from pages.ui.session.current import studio
 from pages.ui.shell import glossary
+from pages.ui.shell.messages import plain_errors
 from placement.core import formatting
 from placement.core.placement import Placement
 from placement.costs.op_times import placed_seconds
@@ -61,23 +63,46 @@ def kept(form: Mapping[str, object]) -> Colouring | None:
     return Colouring(None, hatched=bool(form.get("hatch", False)))
 
 
-def switch(now: Studio, view: canvas.View) -> Colouring:
-    """Draw the switch above the picture; what is chosen there."""
+@st.fragment(key="colours")
+@plain_errors()
+def show() -> None:
+    """Draw the switch above the picture, which an edit leaves as it is."""
+    now = studio()
     row = st.container(key="colours", horizontal=True, vertical_alignment="center", gap="small")
     row.markdown("Colours", help=HELP, width="content")
-    by = _menu(row, "colour-by", list(BY), BY)
-    others = [item.name for item in now.shelf.items if item.name != now.named.name]
-    against = ""
+    by, others = _menu(row, "colour-by", list(BY), BY), _others(now)
     if by == "difference" and others:
-        against = _menu(row, _against_key(now), others, {})
-    hatched = row.checkbox(
+        _menu(row, _against_key(now), others, {})
+    row.checkbox(
         "Hatch devices",
         value=bool(choices.remembered("hatch", False)),
         key="hatch",
-        on_change=choices.remember("hatch", "hatch"),
+        on_change=_choose,
+        args=("hatch",),
         help=HATCH_HELP,
     )
+
+
+def chosen(now: Studio, view: canvas.View) -> Colouring:
+    """What is chosen at the switch; the project's choice where none is drawn yet."""
+    by, others = _chosen("colour-by", list(BY)), _others(now)
+    against = _chosen(_against_key(now), others) if by == "difference" and others else ""
+    hatched = bool(choices.typed("hatch", choices.remembered("hatch", False)))
     return Colouring(tones_of(now, view, by, against), hatched or choices.presenting())
+
+
+def _others(now: Studio) -> list[str]:
+    return [item.name for item in now.shelf.items if item.name != now.named.name]
+
+
+def _chosen(key: str, options: Sequence[str]) -> str:
+    typed = choices.typed(key, choices.remembered(key, options[0]))
+    return str(typed) if typed in options else options[0]
+
+
+def _choose(key: str) -> None:
+    choices.remember(key, key)()
+    fragments.only("canvas", "colours")
 
 
 def compare_with(now: Studio, name: str) -> None:
@@ -99,7 +124,8 @@ def _menu(row: DeltaGenerator, key: str, options: list[str], shown: dict[str, st
         index=options.index(kept) if kept in options else 0,
         key=key,
         format_func=lambda option: shown.get(option, option),
-        on_change=choices.remember(key, key),
+        on_change=_choose,
+        args=(key,),
         label_visibility="collapsed",
         width=200,
     )

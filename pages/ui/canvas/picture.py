@@ -24,6 +24,7 @@ from studio.snapshot import Studio
 def show(height_px: int | None = None) -> None:
     """Draw the switch of colours and the picture; without a height it fills its place."""
     gestures.mount_view()
+    colour_switch.show()
     _draw(height_px)
 
 
@@ -36,7 +37,7 @@ def _draw(height_px: int | None) -> None:
     now = studio()
     view = gestures.view_of(now)
     followed = walk.on_screen(now)
-    colouring = colour_switch.switch(now, view)
+    colouring = colour_switch.chosen(now, view)
     if followed is None:
         drawing = of_placement(now, view, colouring)
         drawing = replace(

@@ -148,14 +148,14 @@ def _machine(spec: str, lanes: int | None, when: str) -> Machine:
 
 def machine_for(opened: Model, on: Machine) -> Machine:
     """The machine as the runtime of this model sees it."""
-    if opened.executable is None or backends.fit(on.devices, opened.executable.format):
-        return on
-    return _machine_for(opened, on)
+    return on if opened.executable is None else _machine_for(opened, on)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Looking for devices", hash_funcs=KEYS)
 def _machine_for(opened: Model, on: Machine) -> Machine:
-    return pl.machine_for(opened, on)
+    assert opened.executable is not None
+    is_fit = backends.fit(on.devices, opened.executable.format)
+    return on if is_fit else pl.machine_for(opened, on)
 
 
 def forget_machines() -> None:

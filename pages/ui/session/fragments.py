@@ -13,8 +13,9 @@ from pages.ui.session import choices
 EDITED = (
     "canvas",
     "said",
-    "placements",
     "numbers",
+    "placements",
+    "colours",
     "lesson",
     "side",
     "dock",

@@ -16,7 +16,7 @@ from placement.parallel.calls import Call, travels
 from placement.schedule.order import by_priority, kernel_order, upward_ranks
 from placement.search.coarsening import Blocks
 from placement.search.feasible import unit_bytes
-from placement.simulator.evaluator import Evaluator, can_overflow
+from placement.simulator.evaluator import Evaluator, can_overflow, num_visits
 from placement.simulator.run_state import trace_of
 from placement.simulator.throughput import largest_turn_load_s
 
@@ -24,6 +24,9 @@ from placement.simulator.throughput import largest_turn_load_s
 LOOK_EVERY_S = 0.02
 MOST_MOVES_AT_ONCE = 20_000
 LOOK_EVERY_MOVES = 500
+# Kernels and tensors that moves may visit before somebody is asked whether to stop, where no clock
+# is looked at: more than those of a turn by default, so that asking changes no answer.
+MOST_VISITS_AT_ONCE = 4_000_000
 AGAIN = 1 << 30
 
 
@@ -211,9 +214,14 @@ class Chain:
         deadline_s: float = math.inf,
         stop: Callable[[], bool] = never,
     ) -> None:
-        """The same, with a look at the clock now and then where there is a deadline."""
-        at_once = num_moves if math.isinf(deadline_s) else LOOK_EVERY_MOVES
-        for first in range(0, num_moves, max(1, at_once)):
+        """The same, with a look at the clock now and then where there is a deadline.
+
+        What is compiled can be stopped by nobody meanwhile.
+        """
+        at_once = LOOK_EVERY_MOVES
+        if math.isinf(deadline_s):
+            at_once = max(at_once, MOST_VISITS_AT_ONCE // num_visits(self.problem))
+        for first in range(0, num_moves, at_once):
             if time.perf_counter() >= deadline_s or stop():
                 return
             number = min(at_once, num_moves - first)

@@ -111,6 +111,17 @@ def test_a_chain_that_changes_computers_is_the_same_to_the_bit(how, objective):
             assert encoded(goes.state) == encoded(replace(stays.state, move_s=goes.state.move_s))
 
 
+def test_a_chain_without_a_deadline_ends_once_it_is_told():
+    """Where all moves of a leg were made at once nobody could end a task before them."""
+    problem = rough(0)
+    start = start_of(problem, problem.placement_of(random_devices(problem, 1)))
+    chain = Chain(problem, start, blocks(problem), seed=0, kick=2)
+    asked = iter((False, False, True, True))
+    leg = Leg(num_moves=10**12, since=0.0, until=1.0, limit_s=math.inf, turns=True)
+    chain.go(leg, math.inf, lambda: next(asked))
+    assert 0 < chain.num_moves < 10**7
+
+
 def test_a_chain_of_splits_that_changes_computers_is_the_same_to_the_bit():
     """It leaves in every stage of its rounds: after the first fall, among pairs, while it cools."""
     units = class_units(modules(3, 2, 3, k=2, cpus=1))

@@ -18,6 +18,7 @@ import json
 import statistics
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -136,10 +137,11 @@ def hand_overs(rows: Rows) -> None:
     with InputNode() as size:
         back = first.taken.bind(second.take.bind(first.give.bind(size)))
         graph = back.experimental_compile(_buffer_size_bytes=SIZES[-1] + 2**16)
-    cluster.connect({(source, target): SIZES[-1], (target, source): 0})
-    if not (cluster.has_channels(source, target) and cluster.has_channels(target, source)):
-        raise ValueError("No channels join these nodes, as where an object store is full.")
-    try:
+    with ExitStack() as ending:
+        ending.callback(graph.teardown, kill_actors=True)
+        ending.enter_context(cluster.channels({(source, target): SIZES[-1], (target, source): 0}))
+        if not (cluster.has_channels(source, target) and cluster.has_channels(target, source)):
+            raise ValueError("No channels join these nodes, as where an object store is full.")
         for num_bytes in SIZES:
             if not rows.lacks(part="hand-over", num_bytes=num_bytes):
                 continue
@@ -160,8 +162,6 @@ def hand_overs(rows: Rows) -> None:
                     "ratio": statistics.median(ours) / statistics.median(theirs),
                 }
             )
-    finally:
-        graph.teardown(kill_actors=True)
 
 
 def placements(problem: Problem) -> Iterator[tuple[str, Placement]]:

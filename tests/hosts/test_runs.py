@@ -54,6 +54,26 @@ def test_outputs_are_those_of_two_local_lanes_to_the_bit(machine, name, dims):
             np.testing.assert_array_equal(found[output], value, err_msg=f"{name}, {seed}: {output}")
 
 
+def test_hosts_have_channels_as_long_as_somebody_uses_any(machine):
+    """Ray's threads look at each of them all the while, whether or not anything is sent."""
+    import ray
+
+    over = backends.get("ray").cluster()
+
+    def ends(worker):
+        return sorted(worker._outgoing), sorted(worker._incoming)
+
+    def told():
+        return ray.get([over.workers[host].__ray_call__.remote(ends) for host in over.hosts])
+
+    there, back = {("alpha", "beta"): 1000}, {("beta", "alpha"): 1000}
+    with over.channels(there):
+        with over.channels({**there, **back}):
+            assert over.has_channels("alpha", "beta") and over.has_channels("beta", "alpha")
+        assert told() == [(["beta"], ["beta"]), (["alpha"], ["alpha"])]
+    assert told() == [([], []), ([], [])]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_run_is_a_step_of_that_schedule(machine, tmp_path, seed):
     model = diamond(tmp_path)

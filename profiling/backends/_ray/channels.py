@@ -130,9 +130,13 @@ class Attention:
             self._until_s = time.monotonic() + LINGER_S
         self._awake.set()
 
-    def wait(self) -> None:
-        """Return once messages are expected."""
-        while True:
+    def look_up(self) -> None:
+        """Have all who wait see whether it is over for them."""
+        self._awake.set()
+
+    def wait(self, is_over: Callable[[], bool]) -> None:
+        """Return once messages are expected, or it is over."""
+        while not is_over():
             self._awake.wait()
             with self._lock:
                 if self._num_held or time.monotonic() < self._until_s:
@@ -193,7 +197,7 @@ class Incoming:
         from ray.exceptions import GetTimeoutError, RayChannelTimeoutError, RayError
 
         while True:
-            self._attention.wait()
+            self._attention.wait(lambda: self._is_over)
             if self._is_over:
                 return None
             try:
@@ -206,6 +210,7 @@ class Incoming:
     def close(self) -> None:
         """Read no more; a host that is lost closes nothing itself."""
         self._is_over = True
+        self._attention.look_up()
 
 
 def room(num_bytes: int) -> int:

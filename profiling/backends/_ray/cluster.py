@@ -3,8 +3,8 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,8 @@ from profiling.backends.base import ClusterEnded, DevicesLost
 # How often those that are waited for are looked after, and how long that may take.
 LOOK_S, SILENCE_S = 1.0, 6.0
 START_S = 60.0
+# So often channels are closed that nobody uses; later ones stay.
+MOST_CLOSED = 100
 AT_ONCE = 64
 # Tells apart what comes of one attempt to connect two hosts and of the one before.
 _attempts = itertools.count()
@@ -48,9 +50,11 @@ class Cluster:
         self.address, self.lost, self._looked_s = address, set[str](), 0.0
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
-        # For how large messages pairs of hosts have been connected, and which have channels.
+        # For how large messages pairs of hosts have been connected, which have channels, how many
+        # use any of these, and how often there were some.
         self._rooms: dict[tuple[str, str], int] = {}
         self._joined: dict[tuple[str, str], bool] = {}
+        self._num_users, self._num_closed = 0, 0
         self._watched: threading.Event = threading.Event() if before is None else before._watched
         self._tell_end: Callable[[], object] | None = ended
         if ended is None and before is not None:
@@ -68,6 +72,8 @@ class Cluster:
         self._facts: dict[str, Facts] = {}
         self._offsets: dict[str, Offset] = {}
         if before is not None:
+            # What hosts have between them is this one's to close.
+            before._joined.clear()
             gone = {n for n, host in before.hosts.items() if self.hosts.get(n) is not host}
             lost = before.lost | gone | before._ended()
             self.workers |= {n: actor for n, actor in before.workers.items() if n not in lost}
@@ -156,16 +162,47 @@ class Cluster:
         """Every host with what it says of itself."""
         return [(host, self.facts[name]) for name, host in self.hosts.items()]
 
-    def connect(self, num_bytes: Mapping[tuple[str, str], int]) -> None:
+    @contextmanager
+    def channels(self, num_bytes: Mapping[tuple[str, str], int]) -> Iterator[None]:
         """Have channels for messages of so many bytes between pairs of hosts, from and to.
 
         One pair after the other, each tried with a message: made side by side some never carry
-        anything. A pair without channels sends by calls.
+        anything. A pair without channels sends by calls. They are closed when nobody uses any of
+        this cluster's.
         """
-        for pair, size in num_bytes.items():
-            if room(size) > self._rooms.get(pair, 0):
-                self._joined[pair] = self._joins(*pair, size)
-                self._rooms[pair] = room(size)
+        self._num_users += 1
+        try:
+            for pair, size in num_bytes.items():
+                if room(size) > self._rooms.get(pair, 0):
+                    self._joined[pair] = self._joins(*pair, size)
+                    self._rooms[pair] = room(size)
+            yield
+        finally:
+            self._num_users -= 1
+            if self._joined and not self._num_users:
+                self._close_channels()
+
+    def _close_channels(self) -> None:
+        """Close all channels between hosts, for Ray takes a core's time as long as one is there.
+
+        Of each a thread stays, asleep. Hosts that are left where others were lost have those
+        between them closed by whoever comes next.
+        """
+        if self._num_closed >= MOST_CLOSED:
+            return
+        self._num_closed += 1
+        ends = {*self._joined, *((target, source) for source, target in self._joined)}
+        self._rooms.clear()
+        self._joined.clear()
+        asked = [
+            (host, self.begin(host, "forget", other))
+            for host, other in sorted(ends)
+            if host not in self.lost and (other in self.lost or not self.lost)
+        ]
+        # Who is lost by now is missed by whoever asks next.
+        for host, ref in () if self.lost else asked:
+            with suppress(DevicesLost, ClusterEnded, TimeoutError):
+                self.settled({host: ref}, START_S, alone=True)
 
     def has_channels(self, source: str, target: str) -> bool:
         """Whether what one host sends to another goes by channels."""

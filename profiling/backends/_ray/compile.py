@@ -7,7 +7,7 @@ call to each host, whose lanes then run as in a local step and send values to ea
 import copy
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import ray
@@ -316,14 +316,16 @@ class HostLanes:
         # Who only keeps state has a step, too, which ends when that has come.
         by_host |= {host: [] for host in program.hosts if program.moves_on and host not in by_host}
         self._hosts = tuple(by_host)
-        self._cluster.connect(program.crossing)
-        asked = {
-            host: self._cluster.begin(
-                host, "carry", program.number, own, num_segments, bool(program.crossing)
-            )
-            for host, own in by_host.items()
-        }
-        self._cluster.settled(asked, READY_S)
+        with ExitStack() as channels:
+            channels.enter_context(self._cluster.channels(program.crossing))
+            asked = {
+                host: self._cluster.begin(
+                    host, "carry", program.number, own, num_segments, bool(program.crossing)
+                )
+                for host, own in by_host.items()
+            }
+            self._cluster.settled(asked, READY_S)
+            self._channels = channels.pop_all()
 
     def step(self, timeout_s: float) -> Step:
         asked = {
@@ -361,6 +363,7 @@ class HostLanes:
 
     def close(self) -> bool:
         """True: what is still inside a segment is the hosts' to wait for."""
+        self._channels.close()
         return True
 
 

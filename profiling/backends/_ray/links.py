@@ -30,11 +30,11 @@ Way = tuple[str, str]
 
 def link_seconds(cluster: Cluster, source: str, target: str) -> list[float]:
     """Seconds by size from the sender's call to the value's being there."""
-    cluster.connect({(source, target): SIZES[-1], (target, source): 0})
     found = []
-    for num_bytes in SIZES:
-        asked = {source: _begun(cluster, source, target, num_bytes)}
-        found.append(median(cluster.settled(asked, LIMIT_S)[source][WARMUP:]))
+    with cluster.channels({(source, target): SIZES[-1], (target, source): 0}):
+        for num_bytes in SIZES:
+            asked = {source: _begun(cluster, source, target, num_bytes)}
+            found.append(median(cluster.settled(asked, LIMIT_S)[source][WARMUP:]))
     back_s = found[0] / 2
     return [seconds - back_s for seconds in found]
 
@@ -49,9 +49,10 @@ def link_costs(
     from profiling.measuring.links import fit
 
     hosts = tuple(dict.fromkeys(map(host_of, devices)))
-    between = {
-        (a, b): fit(SIZES, link_seconds(cluster, a, b)) for a in hosts for b in hosts if a != b
-    }
+    ways = [(a, b) for a in hosts for b in hosts if a != b]
+    # None are closed before all have been measured.
+    with cluster.channels({}):
+        between = {(a, b): fit(SIZES, link_seconds(cluster, a, b)) for a, b in ways}
     away = [d for d in devices if not d.on_host]
     out, back = (
         {d.name: _copy_cost(cluster, d, from_device=is_out) for d in away}
@@ -90,15 +91,18 @@ def link_cards(cluster: Cluster, devices: Sequence[Device]) -> Mapping[tuple[str
     """
     hosts = tuple(dict.fromkeys(map(host_of, devices)))
     ways = [(a, b) for a in hosts for b in hosts if a != b]
-    alone_s = {way: _together_s(cluster, [way]) for way in ways}
-
-    def shares(crossing: Sequence[Way]) -> bool:
-        return is_shared(_together_s(cluster, crossing), [alone_s[way] for way in crossing])
-
     leaving = {a: [way for way in ways if way[0] == a] for a in hosts}
-    # To one other host two at once, as two lanes send.
-    shared = [a for a, own in leaving.items() if own and shares(own if len(own) > 1 else own * 2)]
-    beside = [(a, b) for a in shared for b in shared if a < b and shares([(a, b), (b, a)])]
+    with cluster.channels({}):
+        alone_s = {way: _together_s(cluster, [way]) for way in ways}
+
+        def shares(crossing: Sequence[Way]) -> bool:
+            return is_shared(_together_s(cluster, crossing), [alone_s[way] for way in crossing])
+
+        # To one other host two at once, as two lanes send.
+        shared = [
+            a for a, own in leaving.items() if own and shares(own * 2 if len(own) < 2 else own)
+        ]
+        beside = [(a, b) for a in shared for b in shared if a < b and shares([(a, b), (b, a)])]
     return {
         (a.name, b.name): card
         for card, members in cards_of(shared, beside).items()
@@ -133,10 +137,10 @@ def cards_of(shared: Sequence[str], beside: Collection[Way]) -> Mapping[str, Col
 
 def _together_s(cluster: Cluster, ways: Sequence[Way]) -> float:
     """Seconds that the largest messages take by these ways at the same time."""
-    cluster.connect(dict.fromkeys(ways, SIZES[-1]))
-    cluster.connect({(b, a): 0 for a, b in ways})
-    asked = [(a, _begun(cluster, a, b, SIZES[-1])) for a, b in ways]
-    told = [cluster.settled({host: ref}, LIMIT_S)[host] for host, ref in asked]
+    sizes = {(b, a): 0 for a, b in ways} | dict.fromkeys(ways, SIZES[-1])
+    with cluster.channels(sizes):
+        asked = [(a, _begun(cluster, a, b, SIZES[-1])) for a, b in ways]
+        told = [cluster.settled({host: ref}, LIMIT_S)[host] for host, ref in asked]
     return max(float(median(each[WARMUP:])) for each in told)
 
 

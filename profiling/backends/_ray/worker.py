@@ -120,7 +120,7 @@ class Worker:
             outgoing.was_read(read)
 
     def forget(self, host: str) -> None:
-        """That host is no more."""
+        """That host is no more, or nobody sends anything there for now."""
         self.disconnect(host)
         if host in self._incoming:
             self._incoming.pop(host).close()

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -91,10 +91,17 @@ class _Listener:
         self._words, self._lost_s = words, time.monotonic()
 
     @property
+    def has_heard(self) -> bool:
+        return bool(self._words)
+
+    @property
     def goes_on(self) -> bool:
         return self._on_s > 0.0
 
     def told(self) -> Told:
+        """What was said; an AssertionError where that was not of this kill."""
+        assert self.has_heard, "nobody was killed, or nobody noticed"
+        assert 0.0 < self._killed_s <= self._lost_s, f"before the kill: {self._words}"
         goes_on_s = self._on_s - self._killed_s if self._on_s else 0.0
         return Told(self._words, self._lost_s - self._killed_s, goes_on_s)
 
@@ -161,8 +168,12 @@ def during_a_training(
     """Kill an actor or a node somewhere in a training, which reaches its end without it, or ends
     where it is not to go on.
 
-    It is killed within a step, at a share of the time that the one before has taken, or at its end.
+    It is killed within a step, at a share of the time that the one before has taken, or at its end,
+    and missed before the training ends: a node that is no more is looked after now and then, and
+    meanwhile its actor may go on.
     """
+    from profiling.backends._ray.cluster import LOOK_S
+
     listener, at, share = _Listener(nodes, what), chance.randrange(1, STEPS - 1), chance.random()
     began_s: list[float] = []
     timers: list[threading.Timer] = []
@@ -173,6 +184,8 @@ def during_a_training(
             timers.append(listener.after(share * (began_s[-1] - began_s[-2])))
         elif number == at + 1:
             timers[0].join()
+        if number == STEPS - 1 and not listener.has_heard:
+            time.sleep(LOOK_S)
 
     seed, reached = chance.randrange(100), None
     try:
@@ -183,7 +196,7 @@ def during_a_training(
 
 
 def when_channels_are_made(nodes: Nodes, what: str) -> None:
-    """Have the actor or the node of beta killed the moment that alpha makes a channel to it."""
+    """Have the actor or the node of beta killed the moment that alpha makes its next channel."""
     import ray
 
     nodes.machine()
@@ -199,8 +212,8 @@ def _kill_first(worker: Any, pid: int) -> None:
 
     def killing(channel: Channel) -> None:
         # Ray has memory for it on both sides, and tells the other side of it next.
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+        Channel.ensure_registered_as_writer = register
+        os.kill(pid, signal.SIGKILL)
         register(channel)
 
     Channel.ensure_registered_as_writer = killing

@@ -22,9 +22,9 @@ def test_a_lost_host_ends_a_run_with_a_sentence_that_names_it(cluster):
 @pytest.mark.parametrize("verb", WORK)
 def test_a_command_goes_on_without_a_host_that_is_lost(cluster, verb):
     cluster.replace()
-    lost, after = None, []
+    others, lost, after = cluster.workers("beta"), None, []
     with running(verb, "--resume") as process:
-        kill(cluster.worker("beta"))
+        kill(cluster.worker_since("beta", others))
         for line in process.stdout:
             event = json.loads(line)
             lost = event if event["event"] == "lost" else lost

@@ -2,8 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psutil
@@ -70,14 +70,22 @@ class Nodes:
         actor = backends.get("ray").cluster().workers[name]
         return psutil.Process(ray.get(actor.__ray_call__.remote(lambda actor: os.getpid())))
 
-    def worker(self, name: str) -> psutil.Process:
-        """The process of the studio's actor that was started last on a node."""
-        found: list[psutil.Process] = []
+    def workers(self, name: str) -> set[psutil.Process]:
+        """The processes of the studio's actors on a node."""
+        found = set()
+        for child in self.raylet(name).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if "ray::Worker" in " ".join(child.cmdline()):
+                    found.add(child)
+        return found
+
+    def worker_since(self, name: str, before: Set[psutil.Process]) -> psutil.Process:
+        """The process of the studio's one actor on a node that was none of these before."""
         # A process that is just changing its title has none for a moment.
-        while not found:
-            children = self.raylet(name).children(recursive=True)
-            found = [child for child in children if "ray::Worker" in " ".join(child.cmdline())]
-        return max(found, key=lambda child: child.create_time())
+        while not (found := self.workers(name) - before):
+            pass
+        (one,) = found
+        return one
 
 
 def kill(process: psutil.Process) -> None:

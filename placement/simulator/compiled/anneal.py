@@ -29,7 +29,7 @@ TRACE_EVERY = 16
 POWER = 16.0
 # The share of moves that move a block, and of exchanges that move one back; how many units are
 # looked at for an exchange.
-BLOCKS, EXCHANGED_BLOCKS, EXCHANGES = 0.35, 0.5, 6
+BLOCKS, EXCHANGED_BLOCKS, EXCHANGES = 0.7, 0.5, 6
 
 
 @jit
@@ -309,7 +309,7 @@ def search(
 
     The temperature falls from heat[0] to heat[1] (in seconds); with heat[1] zero only moves that do
     not worsen the base are kept. `chain` is the search's own state; see search/chain.py. Half of
-    the moves start at the critical path; some move a block. Where a device has no room for what
+    the moves start at the critical path; most move a block. Where a device has no room for what
     should go there, something of it goes back to where that came from. What happened to the first
     moves is in `trace`, as far as it has room.
     """

@@ -35,6 +35,8 @@ from tests.profiling.live import problem_of
 ENDLESS = RunOptions(steps=MOST_STEPS)
 # A run's inputs, reference and first steps take about so long.
 RUN_S = 1.0
+# A cluster looks after its nodes more often than that.
+LOOK_S = 1.5
 LIMIT_S = 90.0
 DIMS = [word for name, size in SIZES.items() for word in ("--dim", f"{name}={size}")]
 WORK = {
@@ -172,8 +174,6 @@ def during_a_training(
     and missed before the training ends: a node that is no more is looked after now and then, and
     meanwhile its actor may go on.
     """
-    from profiling.backends._ray.cluster import LOOK_S
-
     listener, at, share = _Listener(nodes, what), chance.randrange(1, STEPS - 1), chance.random()
     began_s: list[float] = []
     timers: list[threading.Timer] = []

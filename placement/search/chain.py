@@ -214,7 +214,7 @@ class Chain:
         deadline_s: float = math.inf,
         stop: Callable[[], bool] = never,
     ) -> None:
-        """The same, with a look at the clock now and then where there is a deadline.
+        """The same, with a look at the clock now and then, and at whether somebody says stop.
 
         What is compiled can be stopped by nobody meanwhile.
         """

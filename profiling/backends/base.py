@@ -115,8 +115,8 @@ class Program(ABC):
     def value(self, name: str) -> Any:
         """What a segment that has run made of a tensor of the kernels, as `outputs` has it.
 
-        Outputs and state are there when a step is over; of the rest what another runtime reads, and
-        until the next segment of the device that made it begins.
+        Outputs and state are there when a step is over. Other values are there only where another
+        runtime reads them, and only until the next segment of the device that made them begins.
         """
         raise NotImplementedError(f"this program gives no values away, {name!r} was asked for")
 

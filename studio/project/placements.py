@@ -52,7 +52,11 @@ class Shelf:
         return cls(project / "placements" / f"{graph.fingerprint}-{machine_key(machine)}")
 
     def _index(self) -> Index:
-        return parsed(self.folder / "index.json", _index_in)
+        try:
+            return parsed(self.folder / "index.json", _index_in)
+        except OSError:
+            # Not kept as what the file holds: it may be read the next time.
+            return Index()
 
     def _save(
         self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None
@@ -249,7 +253,10 @@ class Shelf:
 
 
 def _index_in(path: Path) -> Index:
-    found = read_json(path)
+    try:
+        found = json.loads(path.read_text())
+    except ValueError:
+        return Index()
     if not found:
         return Index()
     return former_names.in_index(decode(found, Index, remedy="restore the list of placements"))

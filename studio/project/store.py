@@ -4,6 +4,7 @@ What a person decided lives here and nowhere else, so a reloaded page, a second 
 restarted server all find the same.
 """
 
+import json
 import os
 import re
 import secrets
@@ -20,13 +21,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from placement.api.results.value import Number, Text
+from placement.core.decoding import decode
 from placement.core.objective import PLAIN, CallRules, Objective
 from placement.files import output
 from placement.files.home import home
 from studio.jobs import jobs
 from studio.project import files as atomic
 from studio.project.file_cache import parsed
-from studio.project.files import NotWritten, names_in, read, write_bytes, write_json
+from studio.project.files import NotWritten, names_in, write_bytes, write_json
 
 DEFAULT_SAMPLE = "onnx-inception-v2"
 # In an address this asks for a new project, whatever was worked on last.
@@ -130,11 +132,17 @@ class Project:
 
 def settings_in(folder: Path) -> Settings | None:
     """What a project's folder says; None where that cannot be read."""
-    return parsed(folder / "project.json", _settings_in)
+    try:
+        return parsed(folder / "project.json", _settings_in)
+    except OSError:
+        return None
 
 
 def _settings_in(path: Path) -> Settings | None:
-    return read(path, Settings)
+    try:
+        return decode(json.loads(path.read_text()), Settings)
+    except ValueError:
+        return None
 
 
 def create(name: str = DEFAULT_SAMPLE) -> Project:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -14,6 +15,8 @@ from profiling import backends
 ADDRESS = "127.0.0.1"
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 STORE_BYTES = 128 * 2**20
+# An actor is there sooner, however busy this computer is.
+ACTOR_S = 120.0
 
 
 class Nodes:
@@ -82,8 +85,9 @@ class Nodes:
     def worker_since(self, name: str, before: Set[psutil.Process]) -> psutil.Process:
         """The process of the studio's one actor on a node that was none of these before."""
         # A process that is just changing its title has none for a moment.
+        end_s = time.monotonic() + ACTOR_S
         while not (found := self.workers(name) - before):
-            pass
+            assert time.monotonic() < end_s, f"{name} has no actor of the studio"
         (one,) = found
         return one
 

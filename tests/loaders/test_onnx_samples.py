@@ -110,7 +110,7 @@ INCEPTION = {
         # its weights are named across blocks (gconv1_0 ... gconv1_31), so structure decides
         (
             "onnx-shufflenet",
-            {f"branches{i}" for i in range(1, 4)}
+            {f"concat{i}" for i in range(1, 4)}
             | {f"residual{i}" for i in range(1, 14)}
             | {"dense"},
         ),

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from pages.ui.session import cache
 from pages.ui.session.current import snapshot
 from studio import snapshot as studio
@@ -93,3 +95,24 @@ def test_a_first_look_at_a_model_simulates_its_placement_once(tmp_path, monkeypa
     placed = cache.placed(now.problem, "heft")
     now.shelf.add("heft", placed.placement, "heft", studio.facts_of(placed))
     assert now.simulated.timeline is placed.timeline
+
+
+@pytest.mark.parametrize("name", ["project.json", "index.json"])
+def test_what_cannot_be_read_for_once_is_read_the_next_time(project, name, monkeypatch):
+    """Else an empty list of placements would be written over the one that is there."""
+    now = snapshot(project)
+    now.shelf.add("by hand", now.placement, "heft")
+    path = next(f / name for f in (project.folder, now.shelf.folder) if (f / name).is_file())
+    path.touch()  # a version that nobody has read yet
+    read_text = Path.read_text
+
+    def fails(self, *about, **more):
+        if self == path:
+            raise OSError("too many open files")
+        return read_text(self, *about, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", fails)
+        assert store.settings_in(project.folder) is None or not now.shelf.items
+    assert store.settings_in(project.folder) is not None
+    assert "by hand" in [item.name for item in now.shelf.items]

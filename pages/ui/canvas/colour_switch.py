@@ -66,7 +66,7 @@ def kept(form: Mapping[str, object]) -> Colouring | None:
 @st.fragment(key="colours")
 @plain_errors()
 def show() -> None:
-    """Draw the switch above the picture, which an edit leaves as it is."""
+    """Draw the switch, apart from the picture, so that an edit draws that first."""
     now = studio()
     row = st.container(key="colours", horizontal=True, vertical_alignment="center", gap="small")
     row.markdown("Colours", help=HELP, width="content")

@@ -16,8 +16,8 @@ _UP = {"ConvTranspose", "Resize", "Upsample"}
 _CONVOLUTIONS = {"Conv", "ConvInteger", "QLinearConv", "DeformConv"}
 _MATRICES = {"Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "Einsum"}
 _SUMS = {"Add", "Sum"}
-# Ways side by side in a block of that name; with fewer it has none.
-LEAST_WAYS = 3
+# Convolutions on fewer ways side by side than these are a concat.
+LEAST_INCEPTION_WAYS = 3
 _ATTENTION = {"Attention", "MultiHeadAttention", "GroupQueryAttention"}
 # A letter, a word that says nothing, or a number, as names of inputs and outputs are.
 _GENERIC = re.compile(
@@ -122,7 +122,7 @@ def _word(nodes: Sequence[ScopeNode], part: Part) -> str:
     if kinds.keys() & _UP:
         return "up"
     if products & _CONVOLUTIONS:
-        is_wide = any(_num_ways(nodes, i, own) >= LEAST_WAYS for i in concats)
+        is_wide = any(_num_ways(nodes, i, own) >= LEAST_INCEPTION_WAYS for i in concats)
         joined = "inception" if is_wide else "concat" if concats else "conv"
         return "residual" if has_sum else joined
     if products & _MATRICES:

@@ -72,7 +72,7 @@ class Cluster:
         self._facts: dict[str, Facts] = {}
         self._offsets: dict[str, Offset] = {}
         if before is not None:
-            # What hosts have between them is this one's to close.
+            # What hosts have between them is no longer that one's to close.
             before._joined.clear()
             gone = {n for n, host in before.hosts.items() if self.hosts.get(n) is not host}
             lost = before.lost | gone | before._ended()
@@ -185,8 +185,8 @@ class Cluster:
     def _close_channels(self) -> None:
         """Close all channels between hosts, for Ray takes a core's time as long as one is there.
 
-        Of each a thread stays, asleep. Hosts that are left where others were lost have those
-        between them closed by whoever comes next.
+        Of each a thread stays, asleep. Where hosts were lost, those that are left keep what is
+        between them until they end.
         """
         if self._num_closed >= MOST_CLOSED:
             return
@@ -194,14 +194,14 @@ class Cluster:
         ends = {*self._joined, *((target, source) for source, target in self._joined)}
         self._rooms.clear()
         self._joined.clear()
-        asked = [
-            (host, self.begin(host, "forget", other))
-            for host, other in sorted(ends)
-            if host not in self.lost and (other in self.lost or not self.lost)
-        ]
-        # Who is lost by now is missed by whoever asks next.
-        for host, ref in () if self.lost else asked:
-            with suppress(DevicesLost, ClusterEnded, TimeoutError):
+        # Whoever closes has more to close, and who is lost by now is missed by whoever asks next.
+        with suppress(Exception):
+            asked = [
+                (host, self.begin(host, "forget", other))
+                for host, other in sorted(ends)
+                if host not in self.lost and (other in self.lost or not self.lost)
+            ]
+            for host, ref in () if self.lost else asked:
                 self.settled({host: ref}, START_S, alone=True)
 
     def has_channels(self, source: str, target: str) -> bool:

@@ -3,7 +3,8 @@
 Lanes run side by side, so which reader of a value ends last is certain only where it has awaited
 the others (`profiling.backends._ancestors`). Such a reader lets go of the value as it ends; without
 one, every lane does before its first segment that has awaited all readers. What no lane is certain
-of within a step, and outputs, are let go of in the next one, as the lane that makes them begins it.
+of within a step, and outputs, are let go of in the next one, as the lane that makes them begins it;
+what another program has made stays until it comes again.
 """
 
 from bisect import bisect_left

@@ -287,6 +287,7 @@ def test_what_lies_between_segments_is_at_most_what_was_planned(seed):
     outside = {
         program._values[program._shared[n]].untyped_storage().data_ptr() for n in content.inputs
     }
+    most = 0
     for _ in range(3):
         for segment in order(content, schedule, rng):
             program.run(segment)
@@ -299,7 +300,9 @@ def test_what_lies_between_segments_is_at_most_what_was_planned(seed):
             for device, sizes in held.items():
                 lying = sum(size for at, size in sizes.items() if at not in outside)
                 assert lying <= program.peak_bytes[device]
+                most = max(most, lying)
         program.advance()
+    assert most > 0 or len(schedule.segments) == 1
 
 
 def chain(number, side):

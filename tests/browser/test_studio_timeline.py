@@ -246,10 +246,15 @@ def test_what_has_no_room_before_an_audience_is_reached_by_a_key(new_page, run_o
         page.keyboard.press(key)
         until(page, "p.numSelected > 0")
         expect(outlines).not_to_have_count(0)
-        page.wait_for_timeout(300)
-        top, foot = frame.bounding_box()["y"], frame.locator(".axis").bounding_box()["y"]
-        boxes = [box.bounding_box() for box in outlines.all()]
-        assert any(top <= b["y"] + 1 and b["y"] + b["height"] <= foot + 1 for b in boxes), boxes
+        for _ in range(100):
+            top, foot = frame.bounding_box()["y"], frame.locator(".axis").bounding_box()["y"]
+            # One that is being drawn anew has no box for a moment.
+            boxes = [box for box in (one.bounding_box() for one in outlines.all()) if box]
+            if any(top <= b["y"] + 1 and b["y"] + b["height"] <= foot + 1 for b in boxes):
+                break
+            page.wait_for_timeout(100)
+        else:
+            pytest.fail(f"{key} leaves what it selects out of sight: {boxes}")
 
 
 def training():

@@ -98,7 +98,7 @@ def test_the_yardstick_is_worked_out_once_for_a_placement(monkeypatch):
     worked_out = []
     app, _ = opened("studio", model="onnx-squeezenet", machine="null-2")
     # Remembered anew, for what was before may know it from another test.
-    monkeypatch.setattr(score, "_alone", by_identity(16)(score._alone.__wrapped__))
+    monkeypatch.setattr(score, "all_on", by_identity(16)(score.all_on.__wrapped__))
     on_one = editing.on_one
     monkeypatch.setattr(editing, "on_one", lambda *about: worked_out.append(1) or on_one(*about))
     checked(app.run())

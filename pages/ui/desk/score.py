@@ -228,11 +228,11 @@ def _broken(now: Studio, name: str) -> tuple[str, ...]:
 def _placement(now: Studio, name: str) -> Placement:
     if any(item.name == name for item in now.shelf.items):
         return standings.placement_of(now, name)
-    return _alone(now.problem, now.placement, now.machine.device(name.removeprefix(ALONE)))
+    return all_on(now.problem, now.placement, now.machine.device(name.removeprefix(ALONE)))
 
 
 @by_identity(16)
-def _alone(problem: Problem, placed: Placement, device: Device) -> Placement:
+def all_on(problem: Problem, placed: Placement, device: Device) -> Placement:
     """All on one device that can be; a yardstick stays the same whatever is pinned."""
     return mended(problem, editing.on_one(problem, placed, {}, device.name))
 

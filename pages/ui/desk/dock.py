@@ -60,8 +60,7 @@ def _in_its_size() -> AbstractContextManager[object]:
 def open_tab(name: str) -> None:
     """Have a tab open when the page is drawn next; from a callback, or before it is drawn."""
     walk.end()
-    choices.keep(KEY, name)
-    choices.put(walk.tabs(), name)
+    walk.leave(name)
     desk.unfold()
 
 

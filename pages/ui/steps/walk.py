@@ -145,10 +145,10 @@ def tabs() -> str:
 
 
 def leave(tab: str) -> None:
-    """Open another tab without being asked to.
+    """Open another tab that nobody has clicked.
 
     The tabs are another widget from then on: a browser that has not heard of it yet may send once
-    more that the old ones stand at the steps.
+    more which of the old ones is open.
     """
     choices.keep(LEFT, choices.kept(LEFT, 0) + 1)
     choices.keep(DOCK, tab)

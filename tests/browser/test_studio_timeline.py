@@ -223,8 +223,12 @@ def test_what_has_no_room_before_an_audience_is_reached_by_a_key(new_page, run_o
         top = frame.bounding_box()["y"]
         foot = frame.locator(".axis").bounding_box()["y"]
         boxes = [lane.bounding_box() for lane in lanes.all()]
-        inside = [top <= box["y"] and box["y"] + box["height"] <= foot + 1 for box in boxes]
-        return {i for i, one in enumerate(inside) if one}
+        # What is being drawn anew has no box for a moment.
+        return {
+            i
+            for i, box in enumerate(boxes)
+            if box and top <= box["y"] and box["y"] + box["height"] <= foot + 1
+        }
 
     met, last = set(), frame.evaluate("(one) => one.scrollHeight - one.clientHeight")
     assert last > 0 and seen() < set(range(36))

@@ -13,7 +13,7 @@ from studio.consequence import Change
 from studio.project import pins
 from studio.project.file_cache import by_identity
 from studio.snapshot import bound_of
-from tests.pages.going import open_tab
+from tests.pages.going import open_tab, opened_tab
 from tests.pages.test_pages import (
     checked,
     finished_run,
@@ -39,7 +39,7 @@ ADDRESSES = {
 def test_an_address_of_before_leads_to_what_it_had(address):
     app, project = opened("model", model="onnx-squeezenet", machine="null-2")
     checked(app.switch_page(f"pages/{address}.py").run())
-    assert app.session_state["dock-tab"] == ADDRESSES[address]
+    assert opened_tab(app) == ADDRESSES[address]
     assert "Place" in [b.label for b in app.button]
     assert app.query_params["project"] in (project.id, [project.id])
 

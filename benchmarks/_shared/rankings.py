@@ -62,15 +62,18 @@ def gap(value: float, reference: float) -> float:
 def lines(rows: Sequence[Row]) -> list[Line]:
     """One line per placer: the smallest median gap to the best value of each case first.
 
-    The bound of a case is the best that any placer proved.
+    The bound of a case is the best that any placer proved. What answers another question sets
+    neither and comes last: below the best by what its copies gain, and above no bound of others.
     """
-    best = {case: _least(found) for case, found in by_case(rows).items()}
-    bound = {case: max(r.bound for r in found) for case, found in by_case(rows).items()}
-    placers = dict.fromkeys(row.placer for row in rows)
+    asked = [row for row in rows if row.placer not in APART]
+    best = {case: _least(found) for case, found in by_case(asked).items()}
+    bound = {case: max(r.bound for r in found) for case, found in by_case(asked).items()}
+    placers = dict.fromkeys(row.placer for row in rows if row.case in best)
     found = []
     for placer in placers:
-        own = [r for r in rows if r.placer == placer]
+        own = [r for r in rows if r.placer == placer and r.case in best]
         valid = [r for r in own if not r.error]
+        bounded = [r for r in valid if bound[r.case] > 0 and placer not in APART]
         gaps = [gap(r.value, best[r.case]) for r in valid]
         found.append(
             Line(
@@ -79,11 +82,14 @@ def lines(rows: Sequence[Row]) -> list[Line]:
                 len(own) - len(valid),
                 _median(gaps),
                 max(gaps, default=math.nan),
-                _median([gap(r.value, bound[r.case]) for r in valid if bound[r.case] > 0]),
+                _median([gap(r.value, bound[r.case]) for r in bounded]),
                 _median([r.seconds for r in valid]),
             )
         )
-    return sorted(found, key=lambda line: (math.isnan(line.median_gap), line.median_gap))
+    return sorted(
+        found,
+        key=lambda line: (line.placer in APART, math.isnan(line.median_gap), line.median_gap),
+    )
 
 
 def worse_than_constructive(rows: Sequence[Row]) -> list[str]:

@@ -66,6 +66,15 @@ def test_a_placer_without_any_answer_comes_last():
     assert lines[-1].num_failed == 1
 
 
+def test_copies_of_stages_set_no_best_for_others_and_come_last():
+    lines = rankings.lines([*TABLE, row("a", "replicate", 5.0, bound=4.0)])
+    assert lines[:-1] == rankings.lines(TABLE)
+    assert lines[-1].placer == "replicate"
+    # What copies gain on the best of one device for each op.
+    assert lines[-1].median_gap == pytest.approx(-0.5)
+    assert math.isnan(lines[-1].median_bound_gap)
+
+
 def test_where_the_automatic_placer_falls_short():
     assert rankings.worse_than_constructive(TABLE) == ["b: 10.0% above heft"]
     assert rankings.not_close_to_single(TABLE) == ["b: 10.0% above heft"]

@@ -25,6 +25,7 @@ class Metis(Placer):
     objectives = tuple(Objective)
     executions = tuple(Execution)
     needs = ("pymetis",)
+    quick_up_to = 3_000
     pseudo_code = (
         "weigh ops by their least time, and pairs by the mean time to send what passes between",
         "for the fastest device, the two fastest, and so on: one part for each",

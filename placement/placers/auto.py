@@ -259,8 +259,9 @@ def quick_placers(problem: Problem) -> list[str]:
     ]
     first: tuple[str, ...] = ("heft", "single", "greedy_fill", "linear_dp")
     if problem.execution is not Execution.CALL:
-        # The other one takes seconds on a model of thousands of kernels.
-        first = ("heft", "single", "linear_dp", "ideals_dp")
+        # CEFT with PBQP finds what fits where memory is short; the last one takes seconds on a
+        # model of thousands of kernels.
+        first = ("heft", "single", "ceft_pbqp", "linear_dp", "ideals_dp")
         if len(problem.kernels.ops) > WINDOWS_FROM:
             first = ("heft", "peft", "single")
     return sorted(

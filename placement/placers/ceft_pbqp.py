@@ -21,7 +21,7 @@ from placement.bounds.ceft import Ceft, ceft
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Objective, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.pbqp.problem import solve_packed
 from placement.pbqp.unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
 from placement.placers._relief import relieved
@@ -40,6 +40,7 @@ from placement.search.feasible import (
 )
 from placement.search.improvement import improve
 from placement.simulator import throughput
+from placement.simulator.evaluator import can_overflow
 
 # Costs of sharing a device with a rival, as multiples of the time that both would overlap. The
 # first variants are the ones that large graphs are left with.
@@ -50,6 +51,10 @@ _SHARES = (1.0, 0.9, 0.75)
 _MAX_VISITS = 300_000
 # The same of adjusting moves, of which most visit a part only, and blocks that a kick moves.
 _MAX_MOVE_VISITS, _KICK = 8_000_000, 3
+
+# Where memory may run short it is tried on larger graphs, too: what leaves full devices is worth
+# more there than the time.
+_SHORT_UP_TO = 12_000
 
 # What is changed, the program, and the device of every unit that solves it.
 _Variant = tuple[str, UnitNet, tuple[int, ...]]
@@ -83,6 +88,13 @@ class CeftPbqp(Placer):
         "Moves that adjust the best answer for a shortest step, fewer on large graphs; 0: none",
         low=0,
     )
+
+    @classmethod
+    def is_quick(cls, problem: Problem) -> bool:
+        if super().is_quick(problem):
+            return True
+        is_model = problem.execution is not Execution.CALL
+        return is_model and len(problem.kernels.ops) <= _SHORT_UP_TO and can_overflow(problem)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -99,6 +99,20 @@ def test_quick_placers_fit_the_problem_and_its_size():
     assert "greedy_fill" in calls or "linear_dp" in calls
 
 
+def test_where_memory_may_run_short_a_method_that_makes_room_is_tried_on_larger_graphs():
+    problem = random_problem(1, num_ops=3_100, execution="segment")
+    total = int(problem.kernels.arrays.resident_bytes.sum())
+
+    def quick(memory_bytes):
+        devices = [replace(d, memory_bytes=memory_bytes) for d in problem.machine.devices]
+        machine = replace(problem.machine, devices=tuple(devices))
+        return quick_placers(replace(problem, machine=machine))
+
+    assert "ceft_pbqp" not in quick(None)
+    of_short = quick(total // 2 + 1)
+    assert of_short.index("ceft_pbqp") < of_short.index("linear_dp")
+
+
 def fits(name: str, problem) -> bool:
     """Whether it is for such problems; moves lead on from what is short to what is a pipeline."""
     kind: type[Placer] = placer_class(name)

@@ -14,6 +14,14 @@ from tests.instances import canonical_file
 from tests.pages.test_pages import finished_run
 from tests.workloads import edges, node, workload
 
+# In one call, as what is drawn anew between two has no box for a moment.
+LANES_IN_SIGHT = """(frame) => {
+    const top = frame.getBoundingClientRect().top;
+    const foot = frame.querySelector(".axis").getBoundingClientRect().top;
+    const boxes = [...frame.querySelectorAll(".panel .row:not(.link)")].map((row) =>
+        row.getBoundingClientRect());
+    return boxes.flatMap((box, i) => (top <= box.top && box.bottom <= foot + 1 ? [i] : []));
+}"""
 BARS, OUTLINES = ".gantt .bar", ".gantt rect.selected"
 
 
@@ -220,15 +228,7 @@ def test_what_has_no_room_before_an_audience_is_reached_by_a_key(new_page, run_o
 
     def seen():
         """Numbers of the lanes between the frame's upper edge and its axis."""
-        top = frame.bounding_box()["y"]
-        foot = frame.locator(".axis").bounding_box()["y"]
-        boxes = [lane.bounding_box() for lane in lanes.all()]
-        # What is being drawn anew has no box for a moment.
-        return {
-            i
-            for i, box in enumerate(boxes)
-            if box and top <= box["y"] and box["y"] + box["height"] <= foot + 1
-        }
+        return set(frame.evaluate(LANES_IN_SIGHT))
 
     met, last = set(), frame.evaluate("(one) => one.scrollHeight - one.clientHeight")
     assert last > 0 and seen() < set(range(36))

@@ -19,6 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from placement.formats.onnx.checks import calls
 from placement.formats.onnx.checks.external import check_external
 from placement.loaders import load
+from profiling.measuring.load import PATIENCE
 from tests.loaders.models import BOOL, FLOAT, INT64, model_of, value
 
 HERE = Path(__file__).parent
@@ -57,7 +58,11 @@ def command(tmp_path, *arguments):
         text=True,
         timeout=60,
         preexec_fn=limit,
-        env={"PATH": "/usr/bin:/bin", "PLACEMENT_STUDIO_HOME": str(tmp_path / "home")},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "PLACEMENT_STUDIO_HOME": str(tmp_path / "home"),
+            PATIENCE: "0",
+        },
         cwd=HERE.parents[1],
     )
     return done.returncode, done.stderr

@@ -1,5 +1,6 @@
 """The networks of the zoo: parameters as published, ops as listed, sizes that can be set."""
 
+import functools
 import socket
 
 import pytest
@@ -27,7 +28,15 @@ PUBLISHED = {
 }
 # Two heads: with one, the framework leaves out a copy.
 TINY = {"batch": 1, "length": 4, "depth": 1, "width": 128}
+# Of a ResNet, for blocks and sizes.
+SMALL = {"batch": 2, "size": 32}
 NETWORKS = {s.name.partition(":")[0] for s in loaders.samples() if s.name.endswith(":training")}
+
+
+@functools.cache
+def graph_of(name, **sizes):
+    """The graph of a network, which is captured once for all that look at it."""
+    return pl.load(name, sizes).graph
 
 
 def test_every_network_with_a_published_number_is_there():
@@ -58,7 +67,7 @@ def test_the_list_tells_the_number_of_ops(name):
 @pytest.mark.parametrize("name", ["bert_base", "bert_base:training", "gpt2", "gpt2:training"])
 def test_each_layer_adds_the_same_ops(name):
     """So that the listed number can be checked without the large network."""
-    one, two = (len(pl.load(name, {**TINY, "depth": n}).graph.ops) for n in (1, 2))
+    one, two = (len(graph_of(name, **{**TINY, "depth": n}).ops) for n in (1, 2))
     listed = {sample.name: sample.num_ops for sample in loaders.samples()}
     assert listed[name] == one + 11 * (two - one)
 
@@ -90,7 +99,7 @@ def test_sizes_that_the_tables_do_not_have(name, sizes, said):
 
 
 def test_a_layer_of_bert_is_scopes_in_both_phases():
-    graph = pl.load("bert_base:training", {**TINY, "depth": 2}).graph
+    graph = graph_of("bert_base:training", **{**TINY, "depth": 2})
     for phase in ("forward", "backward", "update"):
         scopes = {op.scope for op in graph.ops if op.phase == phase}
         assert {
@@ -103,8 +112,7 @@ def test_a_layer_of_bert_is_scopes_in_both_phases():
 
 
 def test_sizes_can_be_set_and_wrong_ones_are_refused():
-    small = pl.load("resnet50", {"batch": 2, "size": 32})
-    assert small.graph.inputs[0].shape == (2, 3, 32, 32)
+    assert graph_of("resnet50", **SMALL).inputs[0].shape == (2, 3, 32, 32)
     assert [d.name for d in loaders.symbolic_dims("resnet50")] == ["batch", "size"]
     with pytest.raises(ValueError, match="has no size 'length'; it has batch, size"):
         pl.load("resnet50", {"length": 3})
@@ -124,7 +132,7 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_alone():
 
 
 def test_a_residual_block_is_a_scope():
-    scopes = {op.scope for op in pl.load("resnet50", {"size": 32}).graph.ops}
+    scopes = {op.scope for op in graph_of("resnet50", **SMALL).ops}
     assert {"stage1/0/conv2", "stage4/2/norm3", "head"} <= scopes
 
 
@@ -134,7 +142,7 @@ def test_ops_between_modules_stand_in_blocks_where_there_are_many():
     graph = pl.load("nmt:training", dims).graph
     tops = {op.scope.split("/")[0] for op in graph.ops}
     assert sum(not op.scope for op in graph.ops) < 12 and {"encoder", "decoder", "head"} <= tops
-    few = pl.load("resnet50:training", {"batch": 2, "size": 32}).graph
+    few = pl.load("resnet50:training", SMALL).graph
     assert any(op.scope == "" and op.phase == "backward" for op in few.ops), "a few stay outside"
     own = {module for op in pl.load("nmt", dims).graph.ops for module in blocks_of(op)}
     assert {block for op in graph.ops for block in blocks_of(op)} == own, "no block is made up"

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.panels import side_by_side
@@ -16,16 +17,23 @@ from tests.pages.going import go
 
 APP = Path(__file__).parents[2] / "app.py"
 SAID = "No weights: predicted only"
+DIMS = {"task": "prefill", "batch": 3, "length": 4, "context": 16, "dtype": "bfloat16"}
 
 
-def tiny(tmp_path, monkeypatch, dims):
-    """A project with a configuration of one layer, and the app that shows it."""
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "home"))
-    path = tmp_path / "tiny" / "config.json"
-    path.parent.mkdir()
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory):
+    """Of one layer; all tests open the same file, so that it is read once."""
+    path = tmp_path_factory.mktemp("tiny") / "config.json"
     path.write_text(json.dumps({**TINY, "num_hidden_layers": 1}))
+    return path
+
+
+@pytest.fixture
+def tiny(configuration, tmp_path, monkeypatch):
+    """A project with the configuration, and the app that shows it."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
     project = store.create()
-    project.change(model_kind="path", model=str(path), machine="null-2", dims=dims)
+    project.change(model_kind="path", model=str(configuration), machine="null-2", dims=DIMS)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.run()
@@ -37,8 +45,8 @@ def texts(app):
     return [str(element.value) for kind in kinds for element in kind]
 
 
-def test_every_page_says_that_there_are_no_weights(tmp_path, monkeypatch):
-    _, app = tiny(tmp_path, monkeypatch, {"length": 4, "dtype": "bfloat16"})
+def test_every_page_says_that_there_are_no_weights(tiny):
+    _, app = tiny
     shown = [box for box in app.selectbox if box.label == "dtype"]
     assert [box.value for box in shown] == ["bfloat16"]
     for page in ("model", "run", "compare"):
@@ -52,12 +60,11 @@ def test_every_page_says_that_there_are_no_weights(tmp_path, monkeypatch):
                 assert button.disabled, (page, button.label)
 
 
-def test_steps_of_generating_say_tokens_a_second_and_the_first_token(tmp_path, monkeypatch):
-    dims = {"task": "prefill", "batch": 3, "length": 4, "context": 16}
-    project, app = tiny(tmp_path, monkeypatch, dims)
+def test_steps_of_generating_say_tokens_a_second_and_the_first_token(tiny):
+    project, app = tiny
     assert not app.exception, app.exception[0].message
     now = snapshot(project)
-    cache_bytes = formatting.num_bytes(2 * 2 * 8 * 4 * 16 * 3)
+    cache_bytes = formatting.num_bytes(2 * 2 * 8 * 2 * 16 * 3)
     assert f"and a cache of {cache_bytes}" in texts(app)
     step_s = now.simulated.value
     rate, first = formatting.token_rate(3 * 4 / step_s), formatting.seconds(step_s)

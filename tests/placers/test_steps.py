@@ -200,8 +200,8 @@ def test_each_table_of_a_list_scheduler_is_by_the_definitions(name):
         problem = instance(seed)
         lanes = SlowLanes(problem, insertion=name in BY_FINISH)
         names = [d.name for d in problem.machine.devices]
-        order = []
-        for before, step in decided(placer_class(name)().steps(problem, 400)):
+        order, steps = [], [*placer_class(name)().steps(problem, 400)]
+        for before, step in decided(steps):
             compute = [s for s in step.spans if s.kind == "compute"]
             k, d = problem.kernels.index[compute[-1].name], names.index(compute[-1].device)
             rows, choices = by_device(step), lanes.choices(k)
@@ -219,8 +219,7 @@ def test_each_table_of_a_list_scheduler_is_by_the_definitions(name):
             assert set(before.spans) < set(step.spans)
             order.append(k)
         assert len(order) == len(problem.kernels.ops)
-        last = [*placer_class(name)().steps(problem, 400)][-2]
-        assert plan_faults(problem, last.spans) == [], (seed, name)
+        assert plan_faults(problem, steps[-2].spans) == [], (seed, name)
 
 
 def _is_least(name, problem, rows, chosen, step):

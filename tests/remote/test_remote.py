@@ -72,8 +72,8 @@ def test_a_problem_file_comes_back_whole(tmp_path):
     same(pl.load(str(path)), loaders.load(str(path)))
 
 
-def test_every_verb_about_a_file(model_file, tmp_path):
-    model, machine = pl.load(str(model_file)), pl.machine(lanes=2)
+def test_every_verb_about_a_file(small_file, tmp_path):
+    model, machine = pl.load(str(small_file)), pl.machine(lanes=2)
     heard = []
     profile = pl.profile(model, machine, emit=heard.append, refresh=True)
     assert profile.graph == model.graph.fingerprint and profile.coverage == 1.0

@@ -47,15 +47,17 @@ PYTEST = $(VENV)/bin/python -m pytest -q
 WORKERS = 4
 SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 
-# What waits for a browser or a measurement leaves room for the types and the second provider.
-check: lint $(VENV)/compiled $(WEBGPU)/ready-to-test browser
+# What compiles on one core, and what waits for a browser or a measurement, leaves room for the
+# types and the second provider.
 ifeq ($(TESTS),)
+check: lint $(WEBGPU)/ready-to-test browser
 	$(MAKE) -j3 types webgpu all-tests
 else
+check: lint $(VENV)/compiled browser
 	$(PYTEST) $(TESTS)
 endif
 
-quick: lint $(VENV)/compiled
+quick: lint
 	$(MAKE) -j2 types quick-tests
 
 lint: $(VENV)/ready-to-test
@@ -67,10 +69,10 @@ types:
 
 # A test in the browser may come too late beside the others. Where only such ones have failed
 # (status 20, tests/conftest.py), they must pass by themselves afterwards.
-all-tests:
+all-tests: $(VENV)/compiled
 	$(PYTEST) $(SIDE_BY_SIDE) --ignore=tests/hosts || { [ $$? -eq 20 ] && $(PYTEST) --last-failed tests/browser; }
 
-quick-tests:
+quick-tests: $(VENV)/compiled
 	$(PYTEST) $(SIDE_BY_SIDE) --quick --ignore=tests/hosts
 
 # Write tests/slow.txt anew, on a quiet computer.
@@ -88,7 +90,7 @@ fuzz: $(VENV)/ready-to-test $(VENV)/compiled
 	done
 
 # The command line on another execution provider, whose package takes the place of onnxruntime.
-webgpu: $(WEBGPU)/ready-to-test browser
+webgpu: $(WEBGPU)/ready-to-test $(VENV)/compiled browser
 	$(WEBGPU)/bin/python -m pytest -q -p no:cacheprovider tests/webgpu
 
 # Apart from all else: what is lost when a host ends is noticed by the clock. Each of two processes

@@ -21,16 +21,6 @@ from tests.browser.studio import (
 )
 
 
-def test_the_first_screen_shows_the_default_sample_coloured_by_device(restartable, visitor):
-    """In a home of its own: elsewhere another test may have measured the sample."""
-    page = visitor.new_page()
-    page.goto(restartable.start())
-    shown = drawn(page)
-    assert sum(shown["counts"]) == 371 and all(shown["counts"])
-    expect(page.locator(".st-key-desk-score").get_by_text("estimated", exact=True)).to_be_visible()
-    page.close()
-
-
 def test_open_place_edit_undo_and_run(page):
     drawn(page)
     choose(page, "Sample", "onnx-squeezenet")

@@ -1,10 +1,26 @@
-"""Several sessions at once, reloads and restarts: nobody's placement is disturbed or lost."""
+"""Several sessions at once, and reloads: nobody's placement is disturbed or lost."""
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.browser.studio import PATIENCE_MS, choose, drawn, go, metric, project_of, select, until
+import placement as pl
+from placement.api.machines import machine_for
+from profiling.measuring.store import ProfileStore
+from tests.browser.studio import (
+    PATIENCE_MS,
+    choose,
+    drawn,
+    go,
+    metric,
+    project_of,
+    select,
+    settled,
+    until,
+)
+from tests.lanes import profile_of
+from tests.profiling.live import problem_of
 
 
 def test_two_sessions_do_not_disturb_each_other(new_page):
@@ -80,14 +96,24 @@ def test_a_reload_keeps_the_project_and_may_go_on_editing(page):
     until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", start)
 
 
-def test_two_live_runs_queue(new_page):
-    pages = [new_page(), new_page()]
-    for page in pages:
-        drawn(page)
-        choose(page, "Sample", "onnx-squeezenet")
+@pytest.fixture
+def timed(studio, monkeypatch):
+    """SqueezeNet with times of its kernels, which a run would otherwise measure first."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+    model, profiles = pl.load("onnx-squeezenet"), ProfileStore()
+    profiles.put(profile_of(problem_of(model, machine_for(model, pl.machine()))))
+    yield
+    profiles.clear(model.graph.fingerprint)
+
+
+@pytest.mark.usefixtures("timed")
+def test_two_live_runs_queue(new_page, project_about):
+    asked = [project_about(model="onnx-squeezenet", form={"dock-tab": "Run"}) for _ in range(2)]
+    one, two = map(new_page, asked)
+    for page in (one, two):
         expect(page.get_by_text("onnx-squeezenet (66 ops)").first).to_be_visible()
-        go(page, "Studio", "Run")
-    one, two = pages
+        drawn(page)
+        settled(page)
     one.get_by_role("spinbutton", name="Steps", exact=True).fill("100000")
     one.get_by_role("spinbutton", name="Steps", exact=True).press("Enter")
     one.get_by_role("button", name="Run", exact=True).click()
@@ -99,35 +125,3 @@ def test_two_live_runs_queue(new_page):
     expect(one.get_by_text("Stopped before it finished").first).to_be_visible(timeout=PATIENCE_MS)
     expect(metric(two, "Measured step time")).to_be_visible(timeout=PATIENCE_MS)
     expect(waiting).to_have_count(0)
-
-
-# Streamlit's own list of the files in pages/ must not show, not even for a moment.
-WATCH = """
-globalThis.listed = [];
-new MutationObserver(() => {
-  const list = document.querySelector('[data-testid="stSidebarNav"]');
-  if (list) listed.push(list.innerText);
-}).observe(document, { childList: true, subtree: true });
-"""
-
-
-def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, visitor):
-    url = restartable.start()
-    page = visitor.new_page()
-    page.add_init_script(WATCH)
-    page.goto(f"{url}/place")
-    start = drawn(page)["counts"]
-    assert page.evaluate("listed") == []
-    project = project_of(page)
-    select(page, 0)
-    page.keyboard.press("2")
-    changed = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]
-    page.close()
-    restartable.start()
-    page = visitor.new_page()
-    page.goto(f"{url}/place?project={project}")
-    assert drawn(page)["counts"] == changed
-    expect(page.get_by_text("This project is open in another session")).to_have_count(0)
-    page.get_by_role("button", name="Undo", exact=True).first.click()
-    until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", start)
-    page.close()

@@ -83,7 +83,7 @@ def profile_of(problem: Problem) -> Profile:
         kernels=problem.kernels,
         sources=tuple(tuple(names[i] for i in ops) for ops in problem.sources),
         compute_s=tuple(map(tuple, costs.compute_s.tolist())),
-        spread=tuple((0.0,) * problem.num_devices for _ in names),
+        spread=tuple((0.0,) * problem.num_devices for _ in costs.compute_s),
         call_s=tuple(costs.call_s.tolist()),
         step_s=tuple(costs.compute_s.sum(axis=0).tolist()),
         contention=costs.contention,

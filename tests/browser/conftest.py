@@ -180,6 +180,12 @@ def page(new_page):
     return new_page()
 
 
+@pytest.fixture
+def studio_page(new_page):
+    """The same on the Studio page, where its model is placed."""
+    return new_page("")
+
+
 @pytest.fixture(scope="session")
 def harness_url(tmp_path_factory):
     """The address of a page with nothing but a canvas."""

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from pages.ui.canvas import device_colour
 from placement.loaders import load
-from tests.browser.studio import choose, drawn, go
+from tests.browser.studio import choose, drawn
 from tests.exporters.exports import HOSTILE, export_of, hostile_model, written
 
 PIXEL = """(canvas, id) => {
@@ -89,9 +89,9 @@ def test_names_that_are_markup_stay_text_on_the_page_from_disk(open_file, tmp_pa
     assert asked == [path.as_uri()] and not wrong
 
 
-def test_formats_and_the_picture_are_downloaded_from_the_place_page(page, tmp_path):
+def test_formats_and_the_picture_are_downloaded_from_the_place_page(studio_page, tmp_path):
+    page = studio_page
     drawn(page)
-    go(page, "Studio")
     shown = drawn(page)
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.get_by_text("Export", exact=True).last.click()

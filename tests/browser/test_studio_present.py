@@ -11,7 +11,6 @@ from playwright.sync_api import expect
 
 from tests.browser.studio import (
     PROBE,
-    choose,
     drawn,
     open_tab,
     project_of,
@@ -56,6 +55,16 @@ REDRAW = """(hatched) => new Promise((done) => {
 
 @pytest.fixture
 def presented(new_page):
+    return opened(new_page)
+
+
+@pytest.fixture(scope="module")
+def lasting(lasting_page):
+    """For tests that look and change no more than the window, or change it last."""
+    return opened(lasting_page)
+
+
+def opened(new_page):
     """A new project in the presenter's view, at rest."""
     page = new_page("?project=new&present")
     drawn(page)
@@ -239,8 +248,8 @@ def test_after_a_reload_escape_lets_go_first_and_then_ends(presented):
     expect(page).not_to_have_url(re.compile("[?&]present"))
 
 
-def test_a_digit_that_moves_nothing_says_why(presented):
-    page = presented
+def test_a_digit_that_moves_nothing_says_why(lasting):
+    page = lasting
     page.keyboard.press("1")
     until(page, "p.status.startsWith('Select something first')")
     page.keyboard.press("9")
@@ -328,25 +337,6 @@ def test_a_projector_of_few_pixels_has_large_names_too(new_page, width, height):
     assert sizes[1] > 1.45 * sizes[0]
 
 
-def test_a_long_sentence_is_whole_in_every_window(presented):
-    """Of measured times it tells the range, too, which needs three lines."""
-    page = presented
-    longer = "(one) => (one.textContent += ' 180 ms to 293 ms in 9 of 10 cases;'.repeat(3))"
-    told(page).evaluate(longer)
-    for width, height in ((960, 600), (1024, 768), (1280, 720)):
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(300)
-        box = told(page).bounding_box()
-        assert told(page).evaluate("(one) => one.scrollHeight <= one.clientHeight + 1"), width
-        assert box["y"] + box["height"] <= height + 1, (width, box)
-        gantt = page.locator(".st-key-desk-dock").bounding_box()
-        assert gantt["y"] + gantt["height"] <= box["y"] + 1, "it covers nothing"
-        on = page.locator(".walks [aria-pressed=true]")
-        expect(on).to_be_visible()
-        expect(on).to_have_text("Critical path")
-        expect(page.locator(".st-key-desk-dock .gantt .help")).not_to_be_visible()
-
-
 def test_another_window_shows_everything_until_somebody_zooms(presented):
     page = presented
 
@@ -380,11 +370,9 @@ def test_another_window_shows_everything_until_somebody_zooms(presented):
     assert drawn(page)["scale"] == pytest.approx(zoomed)
 
 
-def test_all_cards_of_three_devices_are_whole(new_page):
-    page = new_page("devices")
-    choose(page, "Machine", "two-hosts-16gpu")
+def test_all_cards_of_three_devices_are_whole(new_page, project_about):
+    page = new_page(f"{project_about(machine='two-hosts-16gpu')}&present")
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.goto(f"{page.url.partition('devices')[0]}?project={project_of(page)}&present")
     drawn(page)
     settled(page)
     chips = page.locator(".canvas .chips")
@@ -396,8 +384,8 @@ def test_all_cards_of_three_devices_are_whole(new_page):
         assert edge <= back["x"] and back["x"] + back["width"] <= 1280
 
 
-def test_bars_are_hatched_as_their_devices_are_in_the_picture(presented):
-    page = presented
+def test_bars_are_hatched_as_their_devices_are_in_the_picture(lasting):
+    page = lasting
     bars = page.locator(".gantt").first.locator("[data-panel=predicted] .bar")
     of_device = bars.evaluate_all(
         "(all) => new Set(all.map((bar) => bar.getAttribute('fill'))).size"
@@ -416,12 +404,12 @@ def test_bars_are_hatched_as_their_devices_are_in_the_picture(presented):
     )
 
 
-def test_nothing_of_the_score_is_cut_in_half(presented):
+def test_nothing_of_the_score_is_cut_in_half(lasting):
     """Also at 150 %, which is 960 x 600 of a screen of 1440 x 900."""
     for width, height in ((960, 600), (1280, 720), (1440, 900)):
-        presented.set_viewport_size({"width": width, "height": height})
-        presented.wait_for_timeout(300)
-        row = presented.locator(".st-key-desk-score")
+        lasting.set_viewport_size({"width": width, "height": height})
+        lasting.wait_for_timeout(300)
+        row = lasting.locator(".st-key-desk-score")
         end = row.bounding_box()["x"] + row.bounding_box()["width"]
         parts = [part.bounding_box() for part in row.locator("> *").all() if part.is_visible()]
         assert parts[0]["width"] > 60, "the value is there"
@@ -431,8 +419,8 @@ def test_nothing_of_the_score_is_cut_in_half(presented):
         assert words.evaluate_all(cut) == 0, width
 
 
-def test_at_150_percent_all_lanes_the_axis_and_the_picture_fit_their_places(presented):
-    page = presented
+def test_at_150_percent_all_lanes_the_axis_and_the_picture_fit_their_places(lasting):
+    page = lasting
     page.set_viewport_size({"width": 960, "height": 600})
     page.wait_for_timeout(500)
     dock = page.locator(".st-key-desk-dock").bounding_box()
@@ -451,12 +439,28 @@ def test_at_150_percent_all_lanes_the_axis_and_the_picture_fit_their_places(pres
     assert wide > 0.8 * high, "a wide place is filled by more columns"
 
 
-def test_devices_stay_apart_for_all_eyes(new_page):
+def test_a_long_sentence_is_whole_in_every_window(lasting):
+    """Of measured times it tells the range, too, which needs three lines."""
+    page = lasting
+    longer = "(one) => (one.textContent += ' 180 ms to 293 ms in 9 of 10 cases;'.repeat(3))"
+    told(page).evaluate(longer)
+    for width, height in ((960, 600), (1024, 768), (1280, 720)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)
+        box = told(page).bounding_box()
+        assert told(page).evaluate("(one) => one.scrollHeight <= one.clientHeight + 1"), width
+        assert box["y"] + box["height"] <= height + 1, (width, box)
+        gantt = page.locator(".st-key-desk-dock").bounding_box()
+        assert gantt["y"] + gantt["height"] <= box["y"] + 1, "it covers nothing"
+        on = page.locator(".walks [aria-pressed=true]")
+        expect(on).to_be_visible()
+        expect(on).to_have_text("Critical path")
+        expect(page.locator(".st-key-desk-dock .gantt .help")).not_to_be_visible()
+
+
+def test_devices_stay_apart_for_all_eyes(new_page, project_about):
     """By colour or by hatch: as the swatches are drawn, for sixteen devices."""
-    page = new_page("devices")
-    choose(page, "Machine", "two-hosts-16gpu")
-    expect(page.locator(".machine .card")).not_to_have_count(2)
-    page.goto(f"{page.url.partition('devices')[0]}?project={project_of(page)}&present")
+    page = new_page(f"{project_about(machine='two-hosts-16gpu')}&present")
     drawn(page)
     settled(page)
     found = page.locator(".chip .swatch")

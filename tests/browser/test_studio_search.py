@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.studio import PATIENCE_MS, choose, drawn, go, open_tab, score, settled, until
+from tests.browser.studio import PATIENCE_MS, choose, drawn, open_tab, score, settled, until
 
 # A method is compiled when it is used for the first time on a computer.
 COMPILING_MS = 2 * PATIENCE_MS
@@ -18,9 +18,9 @@ def place(page, method):
     settled(page)
 
 
-def test_auto_tells_how_its_search_went(page):
+def test_auto_tells_how_its_search_went(studio_page):
+    page = studio_page
     drawn(page)
-    go(page, "Studio")
     page.get_by_role("button", name="Settings").click()
     limit = page.get_by_role("spinbutton", name=re.compile("Time limit"))
     expect(limit).to_have_value("5.00")
@@ -45,9 +45,9 @@ def seconds(text):
     return float(value) * {"s": 1.0, "ms": 1e-3, "µs": 1e-6}[unit]
 
 
-def test_a_move_that_saves_time_is_applied_and_undone(page):
+def test_a_move_that_saves_time_is_applied_and_undone(studio_page):
+    page = studio_page
     first = drawn(page)["counts"]
-    go(page, "Studio")
     choose(page, "Method", "round_robin")
     page.get_by_text("The same on the command line").click()
     expect(page.get_by_test_id("stCode").first).to_contain_text("--placer round_robin")

@@ -12,7 +12,6 @@ from tests.browser.studio import (
     PATIENCE_MS,
     choose,
     drawn,
-    go,
     metric,
     project_of,
     select,
@@ -83,9 +82,9 @@ def test_a_reload_keeps_the_project_from_a_window_that_looks_on(new_page):
     expect(two.get_by_text(notice).first).to_be_visible()
 
 
-def test_a_reload_keeps_the_project_and_may_go_on_editing(page):
+def test_a_reload_keeps_the_project_and_may_go_on_editing(studio_page):
+    page = studio_page
     start = drawn(page)["counts"]
-    go(page, "Studio")
     select(page, 0)
     page.keyboard.press("2")
     changed = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]

@@ -10,13 +10,11 @@ from profiling.measuring.lock import measuring
 from tests.browser.studio import (
     choose,
     drawn,
-    go,
     open_tab,
     score,
     settled,
     step_in_sight,
     until,
-    upload,
 )
 from tests.instances import canonical_file
 
@@ -25,15 +23,11 @@ ORDER = ("n1", "n4", "n3", "n2", "n5", "n6", "n9", "n7", "n8", "n10")
 
 
 @pytest.fixture
-def steps(page, tmp_path):
+def steps(new_page, project_about, tmp_path):
     """The tab of a project with the canonical example, HEFT at its first step."""
     path = tmp_path / "canonical.json"
     path.write_text(json.dumps(canonical_file()))
-    drawn(page)
-    upload(page, str(path))
-    until(page, "p.nodes.some((n) => n.sub === 'n10')")
-    settled(page)
-    go(page, "Studio")
+    page = new_page(project_about(model_kind="path", model=str(path)))
     until(page, "p.nodes.some((n) => n.sub === 'n10') && p.queues.length")
     settled(page)
     open_tab(page, "Steps")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from pages.ui.session.current import snapshot
 from placement import place
 from studio.project import store
-from tests.browser.studio import drawn, go, metric, open_tab, select, settled, until
+from tests.browser.studio import drawn, metric, open_tab, select, settled, until
 from tests.instances import canonical_file
 from tests.pages.test_pages import finished_run
 from tests.workloads import edges, node, workload
@@ -40,9 +40,9 @@ def whole(page):
     return page.locator(".gantt").first.get_attribute("data-zoomed") == "false"
 
 
-def test_bars_and_picture_share_the_selection_and_what_is_zoomed_stays(page):
+def test_bars_and_picture_share_the_selection_and_what_is_zoomed_stays(studio_page):
+    page = studio_page
     drawn(page)
-    go(page, "Studio", "Timeline")
     bar = page.locator(BARS).first
     expect(bar).to_be_visible()
 
@@ -160,9 +160,9 @@ def test_bars_go_to_another_device_along_their_own_and_back_again(
     wait_for_names(page, 1, ["n6", "n4", "n9", "n10"])
 
 
-def test_links_fold_into_a_strip_for_each_device(page):
+def test_links_fold_into_a_strip_for_each_device(studio_page):
+    page = studio_page
     drawn(page)
-    go(page, "Studio", "Timeline")
     gantt = page.locator(".gantt").first
     expect(gantt.locator(".bar").first).to_be_visible()
     links, knobs = gantt.locator(".row.link"), gantt.locator(".knob")

@@ -112,7 +112,8 @@ class Coarse(Environment):
         return replace(self, finer=self.finer.suited(devices[self.cluster]))
 
     def _seconds(self, devices: Ints) -> Floats:
-        return self.finer._seconds(devices[:, self.cluster])
+        # Rows in a row, as all placements are, or what values them would be compiled once more.
+        return self.finer._seconds(np.take(devices, self.cluster, axis=1))
 
     def placement_of(self, devices: Ints) -> Placement:
         return self.finer.placement_of(devices[self.cluster])

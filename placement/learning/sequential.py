@@ -177,7 +177,8 @@ class Rollouts:
     def devices(self, weights: Floats) -> Ints:
         """Devices of the units (R, U), with weights (W,) or of each roll-out (R, W)."""
         num, course = self.seeds.size, self.course
-        rows = np.ascontiguousarray(np.broadcast_to(weights, (num, NUM_WEIGHTS)))
+        # A copy, for roll-outs would be compiled once more for rows that may not be written.
+        rows = np.array(np.broadcast_to(weights, (num, NUM_WEIGHTS)), order="C")
         drawn = (rows, self.seeds, self.noise, self.appeal, self.width)
         visits = course.work_s.size + course.readers.size
         num_parts = min(num, self.executor.num_parts(float(num * visits)))

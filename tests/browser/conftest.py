@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+import placement as pl
+from placement.api.machines import machine_for
+from profiling.measuring.store import ProfileStore
 from studio.project import store
 from tests.browser.canvas_page import Canvas, Window
 from tests.browser.serving import Server
 from tests.browser.studio import PATIENCE_MS
+from tests.lanes import profile_of
+from tests.profiling.live import problem_of
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_BROWSER = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
@@ -76,6 +81,23 @@ def project_about(studio):
         return f"?project={project.id}"
 
     return made
+
+
+@pytest.fixture
+def timed(studio, monkeypatch):
+    """Give the kernels of a sample made-up times before its page is opened: who places or runs it
+    would measure them first, for many seconds."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+    profiles, given = ProfileStore(), []
+
+    def give(sample: str) -> None:
+        model = pl.load(sample)
+        profiles.put(profile_of(problem_of(model, machine_for(model, pl.machine()))))
+        given.append(model.graph.fingerprint)
+
+    yield give
+    for fingerprint in given:
+        profiles.clear(fingerprint)
 
 
 @pytest.fixture

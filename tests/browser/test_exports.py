@@ -91,7 +91,6 @@ def test_names_that_are_markup_stay_text_on_the_page_from_disk(open_file, tmp_pa
 
 def test_formats_and_the_picture_are_downloaded_from_the_place_page(studio_page, tmp_path):
     page = studio_page
-    drawn(page)
     shown = drawn(page)
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.get_by_text("Export", exact=True).last.click()

@@ -19,8 +19,9 @@ SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 
 
 @pytest.fixture
-def page(new_page, project_about):
+def page(new_page, project_about, timed):
     """The Studio page with a network of 66 ops."""
+    timed("onnx-squeezenet")
     page = new_page(project_about(model="onnx-squeezenet"))
     settled(page)
     return page

@@ -18,8 +18,9 @@ def place(page, method):
     settled(page)
 
 
-def test_auto_tells_how_its_search_went(studio_page):
-    page = studio_page
+def test_auto_tells_how_its_search_went(new_page, timed):
+    timed("onnx-inception-v2")
+    page = new_page("")
     drawn(page)
     page.get_by_role("button", name="Settings").click()
     limit = page.get_by_role("spinbutton", name=re.compile("Time limit"))
@@ -45,8 +46,9 @@ def seconds(text):
     return float(value) * {"s": 1.0, "ms": 1e-3, "µs": 1e-6}[unit]
 
 
-def test_a_move_that_saves_time_is_applied_and_undone(studio_page):
-    page = studio_page
+def test_a_move_that_saves_time_is_applied_and_undone(new_page, timed):
+    timed("onnx-inception-v2")
+    page = new_page("")
     first = drawn(page)["counts"]
     choose(page, "Method", "round_robin")
     page.get_by_text("The same on the command line").click()

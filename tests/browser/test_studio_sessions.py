@@ -2,12 +2,8 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-import placement as pl
-from placement.api.machines import machine_for
-from profiling.measuring.store import ProfileStore
 from tests.browser.studio import (
     PATIENCE_MS,
     choose,
@@ -18,8 +14,6 @@ from tests.browser.studio import (
     settled,
     until,
 )
-from tests.lanes import profile_of
-from tests.profiling.live import problem_of
 
 
 def test_two_sessions_do_not_disturb_each_other(new_page):
@@ -95,18 +89,8 @@ def test_a_reload_keeps_the_project_and_may_go_on_editing(studio_page):
     until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", start)
 
 
-@pytest.fixture
-def timed(studio, monkeypatch):
-    """SqueezeNet with times of its kernels, which a run would otherwise measure first."""
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
-    model, profiles = pl.load("onnx-squeezenet"), ProfileStore()
-    profiles.put(profile_of(problem_of(model, machine_for(model, pl.machine()))))
-    yield
-    profiles.clear(model.graph.fingerprint)
-
-
-@pytest.mark.usefixtures("timed")
-def test_two_live_runs_queue(new_page, project_about):
+def test_two_live_runs_queue(new_page, project_about, timed):
+    timed("onnx-squeezenet")
     asked = [project_about(model="onnx-squeezenet", form={"dock-tab": "Run"}) for _ in range(2)]
     one, two = map(new_page, asked)
     for page in (one, two):

@@ -1,6 +1,7 @@
 """What computing and moving costs on a machine, as arrays over kernels and devices."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,11 @@ class Costs:
         if self.spread is not None:
             assert self.spread.shape == self.compute_s.shape, self.spread.shape
             self.spread.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Another process's arrays could be written to, and methods would be compiled anew for such.
+        vars(self).update(state)
+        self.__post_init__()
 
     @property
     def origin_in_words(self) -> str:

@@ -118,6 +118,11 @@ class GraphArrays:
     state_bytes: NDArray[np.float64]
     resident_bytes: NDArray[np.float64]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Another process's arrays could be written to, and methods would be compiled anew for such.
+        for name, array in state.items():
+            object.__setattr__(self, name, _frozen(array))
+
 
 @dataclass(frozen=True)
 class Tokens:

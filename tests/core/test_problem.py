@@ -1,5 +1,6 @@
 """Units: source ops and kernels that belong together move together."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -89,3 +90,18 @@ def test_one_order_is_pinned_on_a_device():
     replace(problem, sequences=(("d0", tuple(ops)), ("d1", tuple(ops))))
     with pytest.raises(ValueError, match="order on 'd0' is pinned twice"):
         replace(problem, sequences=(("d0", tuple(ops)), ("d0", tuple(ops[::-1]))))
+
+
+def test_what_comes_from_another_process_cannot_be_written_either():
+    """What is compiled would be compiled once more for arrays that can."""
+    problem = fused_problem()
+    given = (problem.costs, problem.kernels.arrays, problem.graph.arrays)
+    again = pickle.loads(pickle.dumps(problem))
+    assert again.fingerprint == problem.fingerprint
+    for own, found in zip(
+        given, (again.costs, again.kernels.arrays, again.graph.arrays), strict=True
+    ):
+        for name, array in vars(own).items():
+            if isinstance(array, np.ndarray):
+                np.testing.assert_array_equal(getattr(found, name), array)
+                assert not getattr(found, name).flags.writeable, name

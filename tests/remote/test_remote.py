@@ -230,8 +230,8 @@ def test_samples_and_listings_run_where_they_are():
     assert supervisor.is_about_a_file(parse(["inspect", "some.onnx"]))
 
 
-def test_a_command_that_is_told_to_stop_takes_its_process_along(model_file, tmp_path):
-    arguments = ("run", str(model_file), "--placer", "single", "--steps", "1000000", "--jsonl")
+def test_a_command_that_is_told_to_stop_takes_its_process_along(small_file):
+    arguments = ("run", str(small_file), "--placer", "single", "--steps", "1000000", "--jsonl")
     command = subprocess.Popen(
         [sys.executable, "-m", "placement", *arguments], stdout=subprocess.PIPE, text=True
     )

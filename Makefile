@@ -31,7 +31,7 @@ FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/
 # Tests start hundreds of processes: what one has compiled of the sources, the next one loads.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run setup setup-hosts test test-hosts quick fuzz check lint types all-tests quick-tests slow browser webgpu pictures clean
+.PHONY: run setup setup-hosts test test-hosts quick fuzz check lint types collected all-tests quick-tests slow browser webgpu pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -67,9 +67,14 @@ lint: $(VENV)/ready-to-test
 types:
 	$(VENV)/bin/python -m mypy
 
+# Once, so that not each process prepares all test files at its start; what is wrong with one is
+# told by the tests themselves.
+collected: $(VENV)/ready-to-test
+	@$(PYTEST) --collect-only --ignore=tests/hosts >/dev/null 2>&1 || true
+
 # A test in the browser may come too late beside the others. Where only such ones have failed
 # (status 20, tests/conftest.py), they must pass by themselves afterwards.
-all-tests: $(VENV)/compiled
+all-tests: $(VENV)/compiled collected
 	$(PYTEST) $(SIDE_BY_SIDE) --ignore=tests/hosts || { [ $$? -eq 20 ] && $(PYTEST) --last-failed tests/browser; }
 
 quick-tests: $(VENV)/compiled

@@ -115,8 +115,8 @@ def pytest_collection_modifyitems(config, items):
 def _begin_with_the_browser(items, workers):
     """Tests in the browser first, on two of the processes; each process gets a run of the list.
 
-    They are the longest, and they wait more than they compute: as the last ones they would keep one
-    process while the others stand idle, and more than two at a time wait for each other.
+    They are the longest: as the last ones they would keep one process while the others stand idle.
+    Each keeps a core busy with its page, so more than two at a time would wait for each other.
     """
     in_browser, others = [], []
     for item in items:

@@ -28,7 +28,6 @@ from placement.api.steps import Steps
 from placement.compiled.cache import cache_folder, is_warm, is_writable, note_warm
 from placement.core.problem import Problem
 from placement.remote.wire import EVENT, HEAD, REFUSAL, RESULT, decoded, encoded
-from placement.search.steps import Step
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_KEPT = 8
@@ -39,6 +38,7 @@ UNWATCHED_S, ALONE_S = 10.0, 90.0
 Key = tuple[str, ...]
 COUNTED = {"batches": "batch", "steps": "step"}
 STOPPED = "Stopped before it finished."
+ANSWERED = ("pseudo_code", "steps", "account", "bound_s", "seconds")
 # What stands for the steps of a method among what is compiled.
 STEPS = "steps"
 _guard = threading.Lock()
@@ -49,19 +49,17 @@ _compiled: set[str] = set()
 class Following:
     """A method that is being followed; `done` is set when its steps are there or it has failed.
 
-    `share` (0 to 1) and `doing`, a few words, say how far it is, `account` what its search came to,
-    `seconds` how long all of it took, `error` why it has no steps. `watched_s` is when somebody
-    asked last.
+    `share` (0 to 1) and `doing`, a few words, say how far it is, `error` why it has no steps.
+    `watched_s` is when somebody asked last.
     """
 
     def __init__(
         self, problem: Problem, placer: str, most: int, settings: Mapping[str, Any]
     ) -> None:
         self.done = threading.Event()
-        self.share, self.seconds = 0.0, 0.0
-        self.doing, self.account = "starting", ""
+        self.share, self.doing = 0.0, "starting"
         self.is_stopped = False
-        self.watched_s = self._began_s = time.monotonic()
+        self.watched_s = time.monotonic()
         self._problem, self._placer = problem, placer
         self.key = _key(problem, placer)
         self._question = problem, placer, most, dict(settings)
@@ -96,7 +94,6 @@ class Following:
         except Exception as error:
             # Whatever it was, who waits must hear of it.
             self.error = str(error) or f"{type(error).__name__}: the computer could not do this."
-        self.seconds = time.monotonic() - self._began_s
         self.done.set()
 
     def _answer(self) -> Steps:
@@ -130,9 +127,9 @@ class Following:
         while True:
             what, content = _read(child.stdout)
             if what == RESULT:
-                lines, steps = _unpickled(content)
+                told = _unpickled(content)
                 note_warm(_word(self._problem, self._placer))
-                return Steps(self._placer, lines, self._problem, steps)
+                return Steps(self._placer, problem=self._problem, **told)
             if what == REFUSAL:
                 raise ValueError(decoded(content, str))
             self._hear(decoded(content, dict[str, Any]))
@@ -145,7 +142,6 @@ class Following:
         self.share = min(1.0, step / of) if of else 0.0
         counted = COUNTED.get(event["what"], "")
         self.doing = f"{counted} {step}{f' of {of}' * bool(of)}" if counted else event["what"]
-        self.account = event.get("note", "") or self.account
 
 
 def is_compiled(problem: Problem, placer: str) -> bool:
@@ -246,9 +242,14 @@ def _read(stream: IO[bytes]) -> tuple[bytes, bytes]:
     return what, content
 
 
-def _unpickled(content: bytes) -> tuple[tuple[str, ...], tuple[Step, ...]]:
-    lines, steps = pickle.loads(content)
-    return lines, steps
+def _pickled(found: Steps) -> bytes:
+    """All of it but the question, which who asks has."""
+    return pickle.dumps({name: getattr(found, name) for name in ANSWERED})
+
+
+def _unpickled(content: bytes) -> dict[str, Any]:
+    told: dict[str, Any] = pickle.loads(content)
+    return told
 
 
 def main() -> None:
@@ -277,7 +278,7 @@ def main() -> None:
         text = str(error) or f"{type(error).__name__}: the computer could not do this."
         send(REFUSAL, encoded(text))
     else:
-        send(RESULT, pickle.dumps((found.pseudo_code, found.steps)))
+        send(RESULT, _pickled(found))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from placement.api.place import Placed
+from placement.api.steps import Steps
 from placement.constraints.fusion import mended
 from placement.constraints.pins import whole
 from placement.core.amounts import in_unit
@@ -31,6 +32,7 @@ from studio.project.store import Project, Settings
 
 # For the first look at a model, the one that is liked best first; the last fits every problem.
 FIRST_PLACERS = ("heft", "greedy_fill", "linear_dp", "single")
+FOLLOWED = "followed step by step"
 
 
 class Cache(Protocol):
@@ -313,21 +315,23 @@ def facts_of(placed: Placed) -> Facts:
     )
 
 
-def facts_of_answer(now: Studio, placement: Placement, account: str, seconds: float) -> Facts:
-    """The same of an answer that was followed step by step, which took so many seconds."""
-    posed = now.pinned_problem
+def facts_of_steps(now: Studio, found: Steps) -> Facts:
+    """The same of an answer that was followed step by step; the seconds are those of following."""
+    posed, placement = now.pinned_problem, found.placement
     value_s = now.cache.simulated(posed, placement).value
-    bound_s = now.cache.bound_of(posed, placement)
-    is_best = value_s <= bound_s * (1 + 1e-9) and not now.cache.violations(posed, placement)
+    unusual = is_unusual(placement)
+    known_s = now.cache.bound_of(posed, placement) if unusual else now.cache.bound(posed)
+    bound_s = max(known_s, found.bound_s)
+    is_least = value_s <= bound_s * (1 + 1e-9) < math.inf
     return Facts(
         value=_told(in_unit(value_s, posed.unit)),
         unit=posed.unit,
         costs=posed.costs.origin,
         objective=posed.objective,
         lower_bound=_told(in_unit(bound_s, posed.unit)),
-        proven_optimal=is_best,
-        seconds=seconds,
-        account=account,
+        proven_optimal=is_least and not now.cache.violations(posed, placement),
+        seconds=found.seconds,
+        account="; ".join(filter(None, (found.account, FOLLOWED))),
         problem=posed.fingerprint,
     )
 

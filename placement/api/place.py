@@ -223,10 +223,15 @@ def _in_sequence(
 
     if not isinstance(found, tuple):
         held = in_sequence(problem, found)
-        if held is not found and heard.note:
-            heard.note = f"{heard.note}; then with the order that is pinned"
+        if held is not found:
+            heard.note = sequenced_in_words(heard.note)
         return held
     return tuple(replace(f, placement=in_sequence(problem, f.placement)) for f in found)
+
+
+def sequenced_in_words(note: str) -> str:
+    """A method's account of an answer that was put into the order that is pinned."""
+    return f"{note}; then with the order that is pinned" if note else ""
 
 
 def _in_order_of(problem: Problem, keep: Placement, found: Placement) -> Placement:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from placement.api.place import COMPILING, alone
+from placement.api.place import COMPILING, alone, sequenced_in_words
 from placement.core.events import Emit, silent
 from placement.core.verb_options import PlaceOptions, StepsOptions, made
 
@@ -18,12 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Steps:
-    """A method at work on a problem: the lines that it follows, and where it is at each step."""
+    """A method at work on a problem: the lines that it follows, and where it is at each step.
+
+    `account` and `bound_s` are what it told of its answer, as to `place`: how it came about, and
+    seconds that no placement of the problem is below, 0 where it proved none. `seconds` is how long
+    it was followed, once it was compiled.
+    """
 
     placer: str
     pseudo_code: tuple[str, ...]
     problem: Problem
     steps: tuple[Step, ...]
+    account: str = ""
+    bound_s: float = 0.0
+    seconds: float = 0.0
 
     @property
     def placement(self) -> Placement:
@@ -63,20 +72,29 @@ def steps(
     asked = PlaceOptions(placer=name, seed=options.seed, settings=options.settings)
     built = build(kind, asked)
 
+    account, bound_s = "", 0.0
+
     def tell(progress: Progress) -> bool:
-        about = {"what": "batches", "step": progress.step, "of": progress.of}
-        emit({"event": "progress", **about, "note": progress.note})
+        nonlocal account, bound_s
+        account, bound_s = progress.note or account, max(bound_s, progress.bound_s)
+        # Who searches by samples does so in batches; others are told of by their steps.
+        if progress.evaluations:
+            emit({"event": "progress", "what": "batches", "step": progress.step, "of": progress.of})
         return True
 
     with alone(kind, problem, emit):
         emit({"event": "progress", "what": COMPILING, "step": 0, "of": 0})
         warm_up(built, problem)
         emit({"event": "progress", "what": "steps", "step": 0, "of": 0})
-        found = []
+        found: list[Step] = []
+        begun_s = time.perf_counter()
         for step in built.steps(problem, options.most, tell):
             found.append(step)
             emit({"event": "progress", "what": "steps", "step": len(found), "of": 0})
-    return Steps(name, kind.pseudo_code, problem, _in_sequence(problem, tuple(found)))
+        seconds = time.perf_counter() - begun_s
+    walk = _in_sequence(problem, tuple(found))
+    account = sequenced_in_words(account) if len(walk) > len(found) else account
+    return Steps(name, kind.pseudo_code, problem, walk, account, bound_s, seconds)
 
 
 def _in_sequence(problem: Problem, found: tuple[Step, ...]) -> tuple[Step, ...]:

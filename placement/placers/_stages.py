@@ -17,14 +17,10 @@ Search = Callable[[Evaluate, float], Split | None]
 
 def place_stages(problem: Problem, report: Report, search: Search) -> Placement:
     """The placement of what a search finds; ValueError where no split keeps to memory and pins."""
-    placement, split = found_stages(problem, search)
-    unchanged = problem.placement_of(split.device_of_unit) == placement
-    note = _in_words(split) if unchanged else "contiguous stages, mended to fit memory"
-    report(Progress(final_s(problem, placement), 0.0, 1, 1, note))
-    return placement
+    return found_stages(problem, report, search)[0]
 
 
-def found_stages(problem: Problem, search: Search) -> tuple[Placement, Split]:
+def found_stages(problem: Problem, report: Report, search: Search) -> tuple[Placement, Split]:
     """The same beside the split that it comes from."""
     found: list[Split] = []
 
@@ -41,7 +37,11 @@ def found_stages(problem: Problem, search: Search) -> tuple[Placement, Split]:
         found.append(split or found[-1])
         return problem.placement_of(found[-1].device_of_unit)
 
-    return within_memory(problem, attempt), found[-1]
+    placement, split = within_memory(problem, attempt), found[-1]
+    unchanged = problem.placement_of(split.device_of_unit) == placement
+    note = _in_words(split) if unchanged else "contiguous stages, mended to fit memory"
+    report(Progress(final_s(problem, placement), 0.0, 1, 1, note))
+    return placement, split
 
 
 def _in_words(split: Split) -> str:

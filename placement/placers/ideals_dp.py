@@ -59,9 +59,9 @@ class IdealsDp(Placer):
         from placement.placers._steps.ideals import of_split, of_workload
 
         if problem.execution is Execution.SEGMENT:
-            search = partial(self._stages, problem, quiet)
-            return of_split(problem, *found_stages(problem, search), most)
-        return of_workload(problem, *self._pipeline(problem, quiet), most)
+            search = partial(self._stages, problem, report)
+            return of_split(problem, *found_stages(problem, report, search), most)
+        return of_workload(problem, *self._pipeline(problem, report), most)
 
     def _pipeline(self, problem: Problem, report: Report) -> tuple["Chain", Placement]:
         return pipeline(

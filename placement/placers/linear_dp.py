@@ -54,11 +54,11 @@ class LinearDp(Placer):
         from placement.placers._steps.ideals import ORDERS, of_calls, of_split, of_workload
 
         if problem.execution is Execution.SEGMENT:
-            search = partial(self._stages, problem, quiet)
-            return of_split(problem, *found_stages(problem, search), most, ORDERS)
+            search = partial(self._stages, problem, report)
+            return of_split(problem, *found_stages(problem, report, search), most, ORDERS)
         if problem.objective is Objective.LATENCY:
-            return of_calls(problem, self._place_calls(problem, quiet), most)
-        return of_workload(problem, *self._pipeline(problem, quiet), most, ORDERS)
+            return of_calls(problem, self._place_calls(problem, report), most)
+        return of_workload(problem, *self._pipeline(problem, report), most, ORDERS)
 
     def _pipeline(self, problem: Problem, report: Report) -> tuple[Chain, Placement]:
         from placement.splits.exact.linear import best_intervals

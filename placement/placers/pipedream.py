@@ -40,7 +40,7 @@ class PipeDream(Placer):
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.ideals import LAYERS, of_workload
 
-        return of_workload(problem, *self._pipeline(problem, quiet), most, LAYERS)
+        return of_workload(problem, *self._pipeline(problem, report), most, LAYERS)
 
     def _pipeline(self, problem: Problem, report: Report) -> tuple[Chain, Placement]:
         from placement.splits.exact.chain import chain_of_layers

@@ -49,7 +49,7 @@ class Replicate(Placer):
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.ideals import of_workload
 
-        return of_workload(problem, *self._pipeline(problem, quiet), most)
+        return of_workload(problem, *self._pipeline(problem, report), most)
 
     def _pipeline(self, problem: Problem, report: Report) -> tuple[Chain, Placement]:
         accelerators = len(device_columns(problem).accelerators)

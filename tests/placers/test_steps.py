@@ -13,6 +13,7 @@ import placement as pl
 from placement.api import answers
 from placement.api.results.placing import StepsResult
 from placement.api.steps import placers_with_steps
+from placement.bounds.lower_bound import lower_bound
 from placement.core.decoding import decode
 from placement.core.objective import Objective
 from placement.core.problem import Execution
@@ -121,6 +122,23 @@ def test_the_last_step_is_what_place_answers(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
+def test_what_is_told_of_steps_is_what_place_tells(name):
+    """So whoever takes an answer that was followed need not place anew."""
+    kind, problems = placer_class(name), [fitting(name, instance(3))]
+    if Execution.CALL in kind.executions and problems[0].execution is not Execution.CALL:
+        calls = problem_from_workload(workload(6, num_accelerators=3, limit=10.0), "w")
+        problems.append(replace(calls, objective=kind.objectives[-1]))
+    for problem in problems:
+        settings = BRIEFLY.get(name, {})
+        placed = pl.place(problem, name, settings=settings)
+        told = pl.steps(problem, name, most=40, settings=settings)
+        assert told.placement == placed.placement, problem.execution
+        assert told.account == placed.account
+        assert max(told.bound_s, lower_bound(problem, told.placement)) == placed.lower_bound
+        assert told.seconds > 0
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_steps_beyond_the_most_are_one(name):
     # Splits into stages, and ways to take one device alone, have few steps on few devices.
     many = random_problem(2, num_ops=20, num_devices=6)
@@ -152,6 +170,7 @@ def test_the_last_step_keeps_an_order_that_is_pinned(name):
         told, placed = pl.steps(held, name, most=400), pl.place(held, name)
         assert told.placement == placed.placement, order
         assert told.steps[-1].spans == placed.timeline.spans, order
+        assert told.account == placed.account, order
         assert all(step.placement is None for step in told.steps[:-1])
         assert len(told.steps) - len(free.steps) == (placed.placement != own), order
         assert ("pinned" in told.steps[-1].why) == (placed.placement != own), order

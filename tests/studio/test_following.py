@@ -49,9 +49,10 @@ def test_the_steps_are_those_of_this_process_and_are_kept(problem):
         here.steps,
     )
     assert told.problem is problem and told.placement == here.placement
-    assert found.doing == f"step {len(told.steps)}" and found.seconds > 0
+    assert found.doing == f"step {len(told.steps)}" and told.seconds > 0
     placed = pl.place(problem, "mutation", settings={"max_iterations": 3})
-    assert found.account == placed.account
+    assert told.account == here.account == placed.account != ""
+    assert told.bound_s == here.bound_s
 
 
 def test_one_that_is_stopped_says_so_and_can_be_followed_again(problem):

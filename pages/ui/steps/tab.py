@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-import placement as pl
 from pages.ui.panels import timeline_component
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import carry_out, studio
@@ -12,14 +11,12 @@ from pages.ui.steps import player, walk
 from pages.ui.steps.plan import end_s, step_panel
 from pages.ui.steps.walk import Walk
 from pages.ui.timeline.timelines import colours_of
-from placement.api.steps import Steps
 from placement.core import formatting
 from placement.placers import names as placer_names
 from placement.placers import placer_class
 from studio import following, snapshot
 from studio.following import Following
 from studio.jobs import methods
-from studio.project.facts import Facts
 from studio.snapshot import Studio
 
 PREDICT_HELP = "Hides each choice of the method until you have said what it will be."
@@ -190,18 +187,10 @@ def _take(now: Studio) -> None:
             choices.say("warning", f"{method} is still at work; take its answer when it is done.")
             return
         value_s = cache.simulated(now.problem, found.placement).value
-        name = now.shelf.add(method, found.placement, method, _facts(now, found))
+        facts = snapshot.facts_of_steps(now, found)
+        name = now.shelf.add(method, found.placement, method, facts)
     except ValueError as error:
         choices.say("warning", str(error))
         return
     value = formatting.seconds(value_s, now.problem.unit)
     choices.say("success", f"{name} is the placement now, predicted to take {value}.")
-
-
-def _facts(now: Studio, found: Steps) -> Facts:
-    """What Place would tell of the same answer; of a long search what it told on its way."""
-    posed = now.pinned_problem
-    ahead = following.find(posed, found.placer) if cache.searches(found.placer) else None
-    if ahead is None:
-        return snapshot.facts_of(pl.place(posed, found.placer, predict=cache.simulated))
-    return snapshot.facts_of_answer(now, found.placement, ahead.account, ahead.seconds)

@@ -4,6 +4,9 @@ Every two devices may have a link each way, which nobody can read as lines. So l
 those between the processors of a host, between these and its accelerators, among its accelerators,
 and one between hosts. A rail of a side holds what is about as fast and hangs together, so a machine
 whose accelerators have fast links in pairs shows the pairs.
+
+Where times to move tensors are stated without links, as in workload files, all devices share one
+memory: they are one host, or the processors and the clusters that accelerators are in.
 """
 
 import math
@@ -53,7 +56,10 @@ class Rail:
 
 @dataclass(frozen=True)
 class Host:
-    """Processors that share a memory and the accelerators that are closest to them, by number."""
+    """Processors that share a memory and the accelerators that are closest to them, by number.
+
+    Or a cluster of accelerators, or the processors beside such.
+    """
 
     name: str
     processors: tuple[int, ...]
@@ -99,16 +105,22 @@ class MachineGraph:
         }
 
 
-def machine_graph(machine: Machine, *, with_links: bool = True) -> MachineGraph:
-    """The picture of a machine; without links where times to move tensors are stated otherwise."""
-    host_of = np.array(_hosts(machine, with_links=with_links), dtype=np.int64)
+def machine_graph(machine: Machine, clusters: Sequence[int] | None = None) -> MachineGraph:
+    """The picture of a machine.
+
+    Where times to move tensors are stated otherwise, there are no links, and `clusters` has the
+    cluster of each device, -1 for those on the host.
+    """
+    if clusters is not None:
+        return MachineGraph(machine, _clustered(machine, clusters), ())
+    host_of = np.array(_hosts(machine), dtype=np.int64)
     members: dict[int, list[int]] = {}
     for i, host in enumerate(host_of.tolist()):
         members.setdefault(host, []).append(i)
     src, dst = machine.link_ends.T
     is_inside = host_of[src] == host_of[dst]
     sides: dict[tuple[int, str], list[Link]] = {}
-    for number in np.flatnonzero(is_inside & with_links).tolist():
+    for number in np.flatnonzero(is_inside).tolist():
         link, ends = machine.links[number], machine.link_ends[number].tolist()
         on_host = sum(machine.devices[end].on_host for end in ends)
         side = (ACCELERATORS, CROSS, HOST)[on_host]
@@ -126,11 +138,25 @@ def machine_graph(machine: Machine, *, with_links: bool = True) -> MachineGraph:
         )
         for number, (host, inside) in enumerate(members.items(), 1)
     )
-    outside = np.flatnonzero(~is_inside & with_links)
+    outside = np.flatnonzero(~is_inside)
     ends = np.unique(machine.link_ends[outside]).tolist()
     links = tuple(machine.links[number] for number in outside.tolist())
     between = (Rail(BETWEEN, links, tuple(ends)),) if links else ()
     return MachineGraph(machine, hosts, between)
+
+
+def _clustered(machine: Machine, clusters: Sequence[int]) -> tuple[Host, ...]:
+    """Processors and the clusters of accelerators; one cluster is on the host with them."""
+    processors = tuple(i for i, device in enumerate(machine.devices) if device.on_host)
+    members: dict[int, list[int]] = {}
+    for i, device in enumerate(machine.devices):
+        if not device.on_host:
+            members.setdefault(clusters[i], []).append(i)
+    inside = [tuple(members[cluster]) for cluster in sorted(members)]
+    if len(inside) < 2:
+        return (Host("", processors, inside[0] if inside else (), ()),)
+    host = (Host("Host", processors, (), ()),) if processors else ()
+    return (*host, *(Host(f"Cluster {n}", (), each, ()) for n, each in enumerate(inside, 1)))
 
 
 class _Sets:
@@ -149,7 +175,7 @@ class _Sets:
         self._parent[b] = a
 
 
-def _hosts(machine: Machine, *, with_links: bool) -> list[int]:
+def _hosts(machine: Machine) -> list[int]:
     """Of each device the least number among those on its host.
 
     Nothing in a file says what stands in one case. A device is taken to be where those are that it
@@ -160,9 +186,8 @@ def _hosts(machine: Machine, *, with_links: bool) -> list[int]:
         for name in filter(None, (device.memory, device.engine, device.streams_from)):
             sets.join(i, machine.index[name])
     rate_to = np.zeros((len(devices), len(devices)))
-    if with_links:
-        src, dst = machine.link_ends.T
-        rate_to[src, dst] = machine.link_figures[:, 1]
+    src, dst = machine.link_ends.T
+    rate_to[src, dst] = machine.link_figures[:, 1]
     on_host = np.array([device.on_host for device in devices], dtype=np.bool_)
     for i in np.flatnonzero(~on_host).tolist():
         _join_best(sets, i, np.where(on_host, rate_to[i], 0.0))

@@ -7,8 +7,12 @@ from dataclasses import replace
 import pytest
 
 from placement.core.machine import Device, Link, Machine
+from placement.core.objective import CallRules, Objective
 from placement.drawing.machine_graph import MOST_LEVELS, machine_graph
+from placement.loaders.workload import problem_from_workload
+from placement.simulator.call_costs import clusters_of
 from profiling.devices.local import load_machine, presets
+from tests.workloads import diamond
 
 
 def machine(devices, rate_of):
@@ -93,6 +97,52 @@ def test_what_shares_a_memory_is_on_one_host_and_one_device_alone_needs_no_lines
     assert len(machine_graph(replace(shared, links=())).hosts) == 1
     alone = machine_graph(Machine("m", (Device("cpu:0"),)))
     assert [host.processors for host in alone.hosts] == [(0,)] and not alone.rails
+
+
+def around_one_memory(num_accelerators, num_processors):
+    """The machine of a workload file."""
+    content = {**diamond(), "maxFPGAs": num_accelerators, "maxCPUs": num_processors}
+    return problem_from_workload(content, "w")
+
+
+def boxes(graph):
+    names = [d.name for d in graph.machine.devices]
+    return [
+        (host.name, *([names[i] for i in side] for side in (host.processors, host.accelerators)))
+        for host in graph.hosts
+    ]
+
+
+def test_devices_around_one_memory_are_one_host_without_lines():
+    problem = around_one_memory(3, 2)
+    graph = machine_graph(problem.machine, clusters_of(problem).tolist())
+    assert boxes(graph) == [("", ["cpu:0", "cpu:1"], ["acc:0", "acc:1", "acc:2"])]
+    assert not graph.rails
+    for num_accelerators, num_processors in ((2, 0), (0, 2)):
+        problem = around_one_memory(num_accelerators, num_processors)
+        (host,) = machine_graph(problem.machine, clusters_of(problem).tolist()).hosts
+        assert (len(host.accelerators), len(host.processors)) == (num_accelerators, num_processors)
+
+
+@pytest.mark.parametrize(("size", "num_clusters"), [(2, 3), (3, 2), (4, 2), (6, 1), (1, 6)])
+def test_clusters_of_accelerators_are_drawn_as_they_are(size, num_clusters):
+    problem = around_one_memory(6, 1)
+    rules = CallRules(cluster_size=size, slow_link_factor=4.0)
+    problem = replace(problem, objective=Objective.THROUGHPUT, rules=rules)
+    clusters = clusters_of(problem).tolist()
+    graph = machine_graph(problem.machine, clusters)
+    drawn = [host.accelerators for host in graph.hosts if host.accelerators]
+    assert len(drawn) == num_clusters
+    # Two stand in one box where no tensor takes longer between them, and only there.
+    of = {i: number for number, inside in enumerate(drawn) for i in inside}
+    assert all((of[a] == of[b]) == (clusters[a] == clusters[b]) for a in of for b in of)
+    assert sorted(of) == [i for i, d in enumerate(problem.machine.devices) if not d.on_host]
+    placed = sorted(i for host in graph.hosts for i in (*host.processors, *host.accelerators))
+    assert placed == list(range(7))
+    if num_clusters > 1:
+        names = ["Host", *(f"Cluster {n}" for n in range(1, num_clusters + 1))]
+        assert [host.name for host in graph.hosts] == names
+    json.dumps(graph.to_data("acc:0"), allow_nan=False)
 
 
 def test_a_cluster_of_128_devices_is_its_16_hosts():

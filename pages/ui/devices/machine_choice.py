@@ -17,6 +17,7 @@ from placement.core.verb_options import ProblemOptions, option_of
 from placement.costs.offload import refusal
 from placement.drawing.machine_graph import machine_graph
 from placement.files.input import json_value
+from placement.simulator.call_costs import clusters_of
 from profiling import backends
 from profiling.devices.local import presets
 from studio.cluster import save_hosts, silent_head
@@ -206,7 +207,8 @@ def drawn(now: Studio) -> None:
         st.warning(glossary.plain(_why_not_posed(now)), icon=":material/edit:")
         graph = machine_graph(now.stated_machine)
     else:
-        graph = machine_graph(problem.machine, with_links=problem.execution.uses_links)
+        has_links = problem.execution.uses_links
+        graph = machine_graph(problem.machine, None if has_links else clusters_of(problem).tolist())
     left, right = st.columns([0.72, 0.28], gap="medium")
     with left:
         picture.draw(graph)

@@ -26,10 +26,10 @@ class Pick(Message, frozen=True, tag="pick"):
 
 def draw(graph: MachineGraph) -> None:
     """Draw the machine with what was picked of it last."""
-    machine = graph.machine
+    machine, num_links = graph.machine, sum(len(rail.links) for rail in graph.rails.values())
     data = {
         "label": f"{machine.name}: {formatting.counted(len(machine.devices), 'device')},"
-        f" {formatting.counted(len(machine.links), 'link')}",
+        f" {formatting.counted(num_links, 'link')}",
         "help": HELP,
         **graph.to_data(picked(graph)),
         **outbox.state(KEY),

@@ -17,7 +17,7 @@ from placement.simulator.uncertainty import is_tie
 from studio import snapshot
 from studio.jobs import caveats, jobs, outcomes, runs
 from studio.leaders import SAME, leaders
-from studio.project.facts import HAND, Named
+from studio.project.facts import FILE, HAND, Named
 from studio.snapshot import Studio
 
 SAME_BUT_NAMES = "the same as {} up to the names of equal devices"
@@ -152,6 +152,8 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
     if item.made_by == HAND:
         start = facts.start
         return (f"by hand, from {start}" if start else "by hand",)
+    if item.made_by == FILE:
+        return ("from a file",)
     if item.made_by == outcomes.TRAINING:
         return (f"what training ended with that began with {facts.start}",)
     if facts.made_for:

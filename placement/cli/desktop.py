@@ -25,6 +25,7 @@ from placement.cli import window
 from placement.cli.options import OneLineParser, fail
 from placement.cli.window import Shown
 from placement.files import named
+from placement.files.input import regular_file
 from placement.files.program import program_folder
 
 NAME = "placement-studio"
@@ -44,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for model in options.models:
             if not loaders.is_sample(model):
                 loaders.require_file(str(named.expanded(model)))
+        if options.placement:
+            if len(options.models) != 1:
+                raise ValueError("--placement is of one model; name that one beside it.")
+            regular_file(named.expanded(options.placement))
         with _serving(options, given[cut + 1 :]) as (server, addresses):
             shown = window.show_until_closed(addresses) if options.window else Shown.NOWHERE
             if shown is Shown.CLOSED:
@@ -69,6 +74,9 @@ def _parser() -> ArgumentParser:
         f"{NAME} -- --server.address 0.0.0.0 --server.allowedHosts lab7",
     )
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a model file or a sample")
+    parser.add_argument(
+        "--placement", default="", metavar="FILE", help="a placement of the model, opened with it"
+    )
     parser.add_argument("--window", action="store_true", help="in a window of its own")
     parser.add_argument("--no-browser", action="store_true", help="open nothing, only serve")
     parser.add_argument("--port", type=int, help=f"the server's port, {FIRST_PORT} if it is free")
@@ -84,7 +92,7 @@ def _serving(
     host = _host(further)
     port = _port(host, _given(further, "--server.port", options.port))
     folder = program_folder()
-    words, variables = named.variables(options.models, Path.cwd())
+    words, variables = named.variables(options.models, Path.cwd(), options.placement)
     # `streamlit run app.py` in that folder, as `make run` does it.
     command = (
         *(sys.executable, "-m", "streamlit", "run", str(folder / "app.py")),

@@ -49,11 +49,12 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
         require_unit(self.unit or "s")
 
 
-HAND = "hand"
+HAND, FILE = "hand", "file"
 
 
 class Named(Struct, frozen=True):
-    """One entry: `made_by` is a placer's name or "hand"; `facts` what its placer reported."""
+    """One entry: `made_by` is a placer's name, "hand", "file" for what somebody brought, or
+    "training"; `facts` what its placer reported."""
 
     name: str
     file: str

@@ -23,6 +23,8 @@ from studio.project.files import read, read_json, write_json, write_text
 from studio.project.store import Project
 
 MOST_REMOVED = 5
+# Files of a shelf that are no placement.
+LISTS = ("index.json", "pins.json", "sequences.json")
 NO_FACTS = Facts()
 
 
@@ -245,7 +247,7 @@ class Shelf:
 
     def _new_file(self, name: str) -> str:
         stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "placement"
-        taken = {i.file for i in (*self.items, *self.removed)}
+        taken = {*LISTS, *(i.file for i in (*self.items, *self.removed))}
         return f"{_next_name(stem, {f.removesuffix('.json') for f in taken}, '-')}.json"
 
     def _history_path(self, entry: Named) -> Path:

@@ -29,6 +29,7 @@ from studio import lesson
 from studio.jobs import jobs, records, runs
 from studio.project import store
 from studio.project.files import read_json, write_bytes, write_json, write_text
+from studio.project.placements import LISTS
 from studio.project.store import Project
 from studio.transfer import answer_schema, run_schema, schema
 from studio.transfer.safe_zip import Archive, Kind
@@ -166,7 +167,7 @@ def _runs(project: Project) -> list[jobs.Job]:
 def _is_removed(path: Path) -> bool:
     """Whether it is of a placement that its shelf does not list; it may wait to be brought back."""
     shelves = ("placements", answer_schema.FOLDER)
-    if path.parents[1].name not in shelves or path.name in schema.LISTS:
+    if path.parents[1].name not in shelves or path.name in LISTS:
         return False
     listed = read_json(path.parent / "index.json", {}).get("items", ())
     return path.with_suffix(".json").name not in {item["file"] for item in listed}

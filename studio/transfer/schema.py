@@ -21,7 +21,7 @@ from profiling.devices.local import is_local, load_machine, presets
 from studio.project.edits import MAX_STEPS, Edit, History, fits, history_from_json
 from studio.project.facts import Index, Named
 from studio.project.files import read, read_json
-from studio.project.placements import machine_key
+from studio.project.placements import LISTS, machine_key
 from studio.project.rules import MAX_RULES
 from studio.project.store import LONGEST_NAME, Project, Settings
 
@@ -59,8 +59,6 @@ LONGEST_PATTERN = 400
 REQUIRED = ("model_kind", "model", "machine", "objective")
 REMEDY = "export the project again"
 MOST_PLACEMENTS = 4_000
-# Files of a shelf that are no placement.
-LISTS = ("index.json", "pins.json", "sequences.json")
 MOST_SHOWN = 4
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 

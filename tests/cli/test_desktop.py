@@ -109,6 +109,9 @@ def test_a_port_among_the_options_of_the_server_is_the_one_that_is_taken():
     [
         (["~nobody-at-all/a.onnx"], "There is no home folder for '~nobody-at-all/a.onnx'"),
         (["nothing.onnx"], "There is no file 'nothing.onnx'; check the path."),
+        (["onnx-alexnet", "--placement", "no.json"], "There is no file 'no.json'; check the path."),
+        (["--placement", "no.json"], "--placement is of one model; name that one beside it."),
+        (["onnx-alexnet", "onnx-resnet50", "--placement", "a"], "--placement is of one model"),
         (["--ports", "1"], "Unrecognized arguments: --ports"),
         (["--port", "many"], "invalid int value: 'many'"),
     ],
@@ -130,6 +133,11 @@ def test_a_word_stands_for_one_model_and_cannot_be_guessed(monkeypatch, tmp_path
     assert named.model_of("a.onnx") is None and named.model_of("") is None
     assert named.path_of("a.onnx") == tmp_path / "a.onnx"
     assert named.path_of("/else/a.onnx") == Path("/else/a.onnx")
+    assert named.placement() == ""
+    _, variables = named.variables(("a.onnx",), tmp_path, "placed.json")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert named.placement() == "placed.json"
 
 
 @pytest.mark.parametrize(("wanted", "opens", "said"), [(1, True, 1), (0, True, 2), (2, False, 3)])

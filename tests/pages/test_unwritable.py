@@ -6,9 +6,11 @@ from contextlib import contextmanager
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui.panels.placement_menu import OPEN
 from pages.ui.session import choices, saving
 from pages.ui.session.current import snapshot
 from pages.ui.shell import messages
+from placement.core.placement import placement_to_text
 from profiling.measuring.store import ProfileStore
 from studio import editing
 from studio.jobs import jobs, kinds
@@ -280,6 +282,18 @@ def test_files_that_are_not_taken_over_are_told_of(home):
         assert "mine.json was not taken over." in shown
         says_why(shown, home)
     assert tree(home) == before and project.settings.machine == "null-2"
+
+
+def test_a_placement_that_cannot_be_kept_is_not_opened(home):
+    app, project = opened("studio", machine="null-2")
+    file = placement_to_text(editing.all_on(now(project), "null:1")).encode()
+    before = tree(home)
+    with limited(home):
+        field = uploader(app, OPEN)
+        shown = texts(checked(field.set_value(("mine.json", file, "application/json")).run()))
+        assert "mine.json was not opened." in shown and "is the placement now" not in shown
+        says_why(shown, home)
+    assert tree(home) == before
 
 
 def test_a_fault_does_not_say_that_all_is_saved():

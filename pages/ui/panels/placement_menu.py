@@ -1,18 +1,31 @@
-"""Choose, rename, copy and delete named placements."""
+"""Choose, open, rename, copy and delete named placements."""
 
 from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.ui.session import choices, fragments
+from pages.ui.session import choices, fragments, saving
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary
+from placement.files import named
+from studio import lesson
 from studio.editing import all_on
 from studio.project.facts import HAND, Facts, Named
 from studio.project.placements import Shelf
 from studio.snapshot import Studio
+from studio.transfer import placement_file
 
+OPEN = "Open a placement"
+OPEN_HELP = (
+    "A placement of this model in a file: what Export writes as JSON, and the command line with"
+    " --out; of a workload file also a split, with the nodes of each device. Drop it here. It"
+    " stands beside all others, under the file's name."
+)
+# The field for a file is a new one, and closed, once it was taken.
+ROUND = "placement-file-round"
 START_HELP = (
     "A new placement to be made by hand. Pinned ops stay where they are, and so do ops that the"
     " device cannot run."
@@ -36,8 +49,12 @@ def chooser(now: Studio) -> None:
         on_change=choose,
         args=(key, now.named.name),
         disabled=locked,
-        help="Made by a method or by hand. Editing a method's placement starts a copy.",
+        help="Made by a method, by hand, or opened from a file. Editing one that was not made by"
+        " hand starts a copy.",
     )
+    # In a lesson that leaves the work to a person, what others made is no part of it.
+    if not lesson.hides(now, "methods"):
+        _open(row, locked=locked)
     with row.popover("Edit", disabled=locked):
         st.text_input("New name", value=now.named.name, key=f"rename-{key}", max_chars=60)
         whole = st.container(horizontal=True, gap="xsmall")
@@ -62,6 +79,53 @@ def chooser(now: Studio) -> None:
             disabled=locked,
         )
         st.button("Start", key="start-anew", on_click=_start, args=(devices[0],), disabled=locked)
+
+
+def _open(row: DeltaGenerator, *, locked: bool) -> None:
+    """The field that takes a placement from a file."""
+    number = choices.kept(ROUND, 0)
+    # A sign alone is drawn of it (assets/studio.css), for the strip has no room for more words.
+    box = row.popover(
+        OPEN,
+        icon=":material/file_open:",
+        key=f"open-placement-{number}",
+        help=OPEN,
+        disabled=locked,
+    )
+    with box:
+        given = st.file_uploader(
+            OPEN,
+            type=[placement_file.SUFFIX.removeprefix(".")],
+            key=choices.own(f"placement-file-{number}"),
+            max_upload_size=placement_file.MOST_BYTES // 2**20,
+            disabled=locked,
+            help=OPEN_HELP,
+        )
+    saving.upload(given, "placement", _take)
+
+
+def _take(upload: UploadedFile) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        _open_file(now, upload.name, upload.getvalue)
+
+
+def open_named(now: Studio, text: str) -> None:
+    """Open a placement by its path, as it was typed where the studio was started."""
+    path = named.path_of(text)
+    _open_file(now, path.name, partial(placement_file.content_of, path))
+
+
+def _open_file(now: Studio, name: str, read: Callable[[], bytes]) -> None:
+    """Put a placement on the shelf and the screen, or say why it cannot be used."""
+    lost = f"{name} was not opened."
+    try:
+        with saving.change(lost):
+            choices.say("success", placement_file.open_file(now, name, read()))
+            choices.keep(ROUND, choices.kept(ROUND, 0) + 1)
+            choices.show_run("")
+    except ValueError as error:
+        choices.say("error", f"{lost.removesuffix('.')}: {error}")
 
 
 def _label(item: Named) -> str:

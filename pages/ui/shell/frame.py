@@ -6,7 +6,7 @@ import time
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.ui.panels import yardstick
+from pages.ui.panels import placement_menu, yardstick
 from pages.ui.session import callbacks, choices, saving
 from pages.ui.session.current import studio
 from pages.ui.shell import (
@@ -54,6 +54,7 @@ def show(page: str) -> None:
         if page in ("studio", "model"):
             # Before it is said below that there is a placement. Why there is none, the page says.
             with contextlib.suppress(ValueError):
+                _open_placement(now, mine=mine)
                 _ = now.named
     for text in kinds.collect(now) if mine else ():
         choices.say("info", text)
@@ -73,6 +74,13 @@ def show(page: str) -> None:
         _ = now.model
     if page not in ("model", "lessons", "projects", "devices"):
         _ = now.machine
+
+
+def _open_placement(now: Studio, *, mine: bool) -> None:
+    """Open the placement that was asked for with the model, once that is here."""
+    path = model_request.take_placement() if mine else ""
+    if path:
+        placement_menu.open_named(now, path)
 
 
 @st.fragment(key="said")

@@ -23,16 +23,21 @@ from studio.project.store import Project
 
 # Uploads wait here until they have been read, so that a bad one replaces nothing.
 INCOMING = "incoming"
+PLACEMENT = "placement-named"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be opened: as the settings name it, and from where it is read."""
+    """What is to be opened: as the settings name it, and from where it is read.
+
+    `placement` is the path of a placement that is to be opened in its project, empty for none.
+    """
 
     kind: str
     model: str
     source: str
     dims: Dims
+    placement: str = ""
 
     @property
     def key(self) -> model_reader.Key:
@@ -64,10 +69,10 @@ def called(text: str) -> Wanted:
 
 
 def ask_named() -> None:
-    """Want the model that this session's address asks for."""
+    """Want the model that this session's address asks for, and its placement."""
     model = choices.take_named_model()
     if model is not None:
-        ask(called(model))
+        ask(replace(called(model), placement=named.placement()))
 
 
 def _where_it_is(kind: str, model: str) -> Wanted:
@@ -134,6 +139,17 @@ def take_over(opened: Project, wish: Wanted) -> None:
         if wish.is_upload:
             _move_in(home, wish, model)
         model_project.enter(home, wish.kind, wish.model)
+    # In the project that is open from now on.
+    if wish.placement:
+        choices.keep(PLACEMENT, wish.placement)
+
+
+def take_placement() -> str:
+    """The path of the placement that was asked for with the model, once; empty for none."""
+    path = str(choices.kept(PLACEMENT, ""))
+    if path:
+        choices.keep(PLACEMENT, "")
+    return path
 
 
 def _home(opened: Project, wish: Wanted, model: Model) -> Project:

@@ -1,0 +1,42 @@
+"""A placement in a file, in a real browser: exported, and opened again beside the menu."""
+
+import json
+
+from playwright.sync_api import expect
+
+from pages.ui.session.current import snapshot
+from studio.project import store
+from tests.browser.studio import drawn, project_of, settled
+
+FIELD = '[data-testid="stPopoverBody"] input[type="file"]'
+
+
+def give(page, path):
+    page.get_by_role("button", name="Open a placement", exact=True).click()
+    page.locator(FIELD).set_input_files(str(path))
+
+
+def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
+    new_page, studio, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+    page = new_page("")
+    drawn(page)
+    settled(page)
+    before = snapshot(store.find(project_of(page)))
+    page.get_by_test_id("stExpander").filter(has_text="Export").locator("summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download", exact=True).click()
+    path = tmp_path / "mine.json"
+    download.value.save_as(path)
+    give(page, path)
+    menu = page.locator(".st-key-desk-menus")
+    expect(menu.get_by_role("combobox", name="Placement")).to_have_value("mine")
+    expect(page.locator(".st-key-notices")).to_contain_text("mine is the placement now")
+    now = snapshot(store.find(project_of(page)))
+    assert now.named.name == "mine" and now.placement == before.placement
+    away = {"device_of": dict.fromkeys(before.placement.device_of, "cuda:7")}
+    path.write_text(json.dumps(away))
+    give(page, path)
+    expect(page.locator(".st-key-notices")).to_contain_text("it uses device 'cuda:7'")
+    assert snapshot(store.find(project_of(page))).placement == before.placement

@@ -1,0 +1,354 @@
+"""Placements from files: what was exported comes back, and what does not fit is refused by name."""
+
+import dataclasses
+import json
+import random
+
+import numpy as np
+import pytest
+
+import placement as pl
+from pages.ui.session.current import snapshot
+from placement.core.machine import machine_to_text
+from placement.core.placement import placement_to_text
+from placement.formats.split_json import split_from_json, split_to_json
+from studio import editing, standings
+from studio.project.facts import FILE
+from studio.project.placements import LISTS
+from studio.transfer import placement_file
+from studio.transfer.placement_file import name_of, open_file, placement_in
+from tests.fuzz import mutation
+from tests.fuzz.worker import LONGEST_SENTENCE
+from tests.instances import canonical_file
+from tests.workloads import diamond, shared_file
+
+HOSTILE = (
+    "../../../etc/passwd.json",
+    "..\\..\\windows\\system.json",
+    "/root/.ssh/keys.json",
+    "C:evil.json",
+    ".json",
+    "..",
+    "",
+    "<img src=x onerror=alert(1)>.json",
+    "**[a](javascript:alert(1))** $x^2$ :red[b].json",
+    "a\nb\u202ec\x00.json",
+    "\ud800.json",
+    "é" * 300 + ".json",
+    *LISTS,
+    "INDEX.JSON",
+    "heft.json",
+)
+
+
+def of_file(project, content, name="model.json", **settings):
+    """The project with a model of its own."""
+    project.keep_upload(name, json.dumps(content).encode())
+    project.change(model_kind="file", model=name, **settings)
+    return snapshot(project)
+
+
+@pytest.fixture
+def canonical(project):
+    return of_file(project, canonical_file())
+
+
+@pytest.fixture
+def workload(project):
+    return of_file(project, diamond())
+
+
+def again(now):
+    return snapshot(now.project)
+
+
+def exported(now, tmp_path, placement):
+    path = tmp_path / "placed.json"
+    pl.export(now.model, now.problem, placement, "json", path)
+    return path.read_bytes()
+
+
+def changed(placement, **fields):
+    """A placement's file with other fields."""
+    return json.dumps({**placement.to_json(), **fields}).encode()
+
+
+def refused(now, content, *said):
+    """A refusal is one short sentence, and leaves the shelf as it was."""
+    before = now.shelf.items, now.shelf.screen
+    with pytest.raises(ValueError) as error:
+        open_file(now, "a.json", content)
+    text = str(error.value)
+    assert all(part in text for part in said), text
+    assert text.isprintable() and len(text) <= LONGEST_SENTENCE, text
+    assert (again(now).shelf.items, again(now).shelf.screen) == before
+
+
+@pytest.mark.parametrize("placer", ["heft", "round_robin", "single"])
+def test_what_is_exported_is_opened_again_as_it_was(canonical, tmp_path, placer):
+    placed = pl.place(canonical.problem, placer).placement
+    told = open_file(canonical, "mine.json", exported(canonical, tmp_path, placed))
+    now = again(canonical)
+    assert (now.named.name, now.named.made_by) == ("mine", FILE)
+    assert now.placement == placed == now.shelf.read("mine")
+    value_s = pl.simulate(now.problem, placed).value
+    assert now.simulated.value == value_s and f"{value_s:g}" in told
+    assert "another device" not in told and "not allowed" not in told
+
+
+def test_it_stands_beside_what_was_there_and_editing_it_starts_a_copy(canonical):
+    first, name = canonical.placement, canonical.named.name
+    content = changed(editing.all_on(canonical, "P2"))
+    open_file(canonical, f"{name}.json", content)
+    now = again(canonical)
+    assert [i.name for i in now.shelf.items] == [name, f"{name} 2"]
+    assert now.named.name == f"{name} 2" and now.shelf.read(name) == first
+    assert standings.standings(now)[-1].notes == ("from a file",)
+    given = now.placement
+    editing.edit(now, ["n1"], "P3")
+    now = again(now)
+    assert now.named.by_hand and now.shelf.read(f"{name} 2") == given
+    now.shelf.remove(f"{name} 2")
+    assert name in [i.name for i in again(now).shelf.items]
+
+
+def test_the_same_file_opened_twice_is_there_once(canonical):
+    content = changed(editing.all_on(canonical, "P2"))
+    for _ in range(2):
+        open_file(canonical, "mine.json", content)
+        assert again(canonical).named.name == "mine"
+        again(canonical).shelf.choose("heft")
+    assert [i.name for i in again(canonical).shelf.items] == ["heft", "mine"]
+    open_file(canonical, "mine.json", changed(editing.all_on(canonical, "P3")))
+    assert [i.name for i in again(canonical).shelf.items] == ["heft", "mine", "mine 2"]
+
+
+def test_a_copy_of_the_model_under_another_name_takes_the_placement(canonical, tmp_path):
+    placed = pl.place(canonical.problem, "heft").placement
+    content = exported(canonical, tmp_path, placed)
+    now = of_file(canonical.project, canonical_file(), "renamed.json")
+    assert now.model.graph.name != canonical.model.graph.name
+    told = open_file(now, "mine.json", content)
+    assert dict(again(now).placement.device_of) == dict(placed.device_of)
+    assert again(now).placement.machine == now.machine.name
+    assert ("It was made on" in told) == (now.machine.name != canonical.machine.name)
+
+
+def test_a_copy_whose_ops_have_other_names_does_not(canonical):
+    content = canonical_file()
+    for op in content["ops"]:
+        op["name"] = f"own_{op['name']}"
+    for tensor in content["tensors"]:
+        tensor["producer"] = f"own_{tensor['producer']}"
+        tensor["consumers"] = [f"own_{name}" for name in tensor["consumers"]]
+    given = changed(canonical.placement)
+    now = of_file(canonical.project, content, "renamed.json")
+    refused(
+        now, given, "ops 'n1', 'n2', 'n3' and 7 more", "'renamed' does not have", "open the model"
+    )
+
+
+def test_an_order_and_counts_come_along(workload):
+    ops = [op.name for op in workload.model.graph.ops]
+    given = dataclasses.replace(
+        editing.all_on(workload, "acc:0"), order=tuple(ops), calls={"acc:0": 2}
+    )
+    open_file(workload, "mine.json", changed(given))
+    assert again(workload).placement == given
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (b"PK\x03\x04", "not valid JSON"),
+        (b"\xff\xfe\x00", "not Unicode"),
+        (b"[1, 2]", 'needs {"device_of"'),
+        (b"{}", 'needs {"device_of"'),
+        (b'{"device_of": ["n1"]}', 'needs {"device_of"'),
+        (b'{"devices": [{"name": "P1"}], "links": []}', 'needs {"device_of"'),
+        (b'{"device_of": {"n1": 3}}', "the device 3; use a device name"),
+        (b'{"device_of": {"n1": "P1"}, "colour": 1}', "unknown field 'colour'"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_no_placement_is_refused(canonical, content, said):
+    refused(canonical, content, said)
+
+
+def test_what_is_too_large_is_not_read(canonical, monkeypatch, tmp_path):
+    monkeypatch.setattr(placement_file, "MOST_BYTES", 100)
+    monkeypatch.setattr(placement_file, "json_value", None)
+    refused(canonical, b"1" * 101, "at most 100 B")
+    path = tmp_path / "large.json"
+    path.write_bytes(b"1" * 101)
+    with pytest.raises(ValueError, match="at most 100 B"):
+        placement_file.content_of(path)
+    for wrong in (tmp_path, tmp_path / "nothing.json"):
+        with pytest.raises(ValueError, match=r"folder|no file"):
+            placement_file.content_of(wrong)
+
+
+def test_what_is_of_another_model_or_machine_is_refused_by_name(canonical):
+    here = canonical.placement
+    others = {**here.device_of, "<b>x</b>": "P1", "y": "P1"}
+    refused(canonical, changed(here, device_of=others), "ops '<b>x</b>', 'y', which 'model'")
+    few = {op: device for op, device in here.device_of.items() if op != "n7"}
+    refused(canonical, changed(here, device_of=few), "gives op 'n7' of 'model' no device")
+    refused(
+        canonical, changed(here, graph="0" * 16), "same names", canonical.model.graph.fingerprint
+    )
+    away = {**here.device_of, "n1": "cuda:0", "n2": "cuda:1"}
+    refused(
+        canonical, changed(here, device_of=away), "devices 'cuda:0', 'cuda:1'", "its own machine"
+    )
+    refused(canonical, changed(here, calls={"P9": 1}), "device 'P9'")
+    refused(canonical, changed(here, replicas={"P9": 2}), "device 'P9'")
+    refused(canonical, changed(here, order=["n1", "n1"]), "twice")
+    refused(canonical, changed(here, order=["n1", "nobody"]), "not there")
+    refused(canonical, changed(here, calls={"P1": 0}), "calls")
+
+
+def test_without_a_fingerprint_the_names_of_ops_decide(canonical):
+    content = {"device_of": dict(canonical.placement.device_of)}
+    open_file(canonical, "mine.json", json.dumps(content).encode())
+    assert again(canonical).placement == dataclasses.replace(canonical.placement, order=())
+
+
+def test_the_machine_that_a_placement_was_made_on_is_named(project):
+    project.change(model="onnx-squeezenet")
+    now = snapshot(project)
+    here = now.placement
+    away = dict.fromkeys(here.device_of, "cuda:0")
+    named = changed(here, device_of=away, machine="two-hosts-16gpu")
+    refused(
+        now, named, "device 'cuda:0'", "'two-hosts-16gpu', which it was made on", "page Devices"
+    )
+    refused(now, changed(here, device_of=away, machine=""), "a machine that has them")
+    streamed = dict.fromkeys(here.device_of, "cuda:0-streamed")
+    refused(now, changed(here, device_of=streamed), "turn on")
+    told = open_file(now, "mine.json", changed(here, machine="theirs"))
+    assert "It was made on 'theirs'" in told
+    assert again(now).placement == here, "it is one of the machine here from now on"
+
+
+def test_what_splits_a_group_is_put_together_and_told(project):
+    content = canonical_file()
+    for op in content["ops"][1:3]:
+        op["group"] = "together"
+    now = of_file(project, content)
+    apart = {**dict.fromkeys(now.placement.device_of, "P1"), "n3": "P2"}
+    told = open_file(now, "mine.json", changed(now.placement, device_of=apart, order=[]))
+    assert "1 op went to another device than in the file" in told
+    assert set(again(now).placement.device_of.values()) == {"P1"}
+
+
+def test_what_a_device_cannot_run_goes_where_it_can_and_is_told(project):
+    content = canonical_file()
+    content["ops"][3]["times_s"][0] = None
+    now = of_file(project, content)
+    everything = dict.fromkeys(now.placement.device_of, "P1")
+    told = open_file(now, "mine.json", changed(now.placement, device_of=everything, order=[]))
+    assert "1 op went to another device" in told
+    placed = again(now).placement
+    assert [op for op, device in placed.device_of.items() if device != "P1"] == ["n4"]
+    assert np.isfinite(again(now).simulated.value)
+
+
+def test_what_is_not_allowed_is_opened_and_says_so(project):
+    content = diamond()
+    content["maxSizePerFPGA"] = 2.0
+    now = of_file(project, content)
+    given = dataclasses.replace(
+        now.placement, device_of=dict.fromkeys(now.placement.device_of, "acc:0")
+    )
+    told = open_file(now, "mine.json", changed(given))
+    assert "It is not allowed: Device 'acc:0' needs" in told
+    assert again(now).named.name == "mine"
+
+
+def test_replicas_that_nobody_can_hold_are_refused(project):
+    now = of_file(project, diamond(), objective="throughput")
+    refused(now, changed(editing.all_on(now, "acc:0"), replicas={"acc:0": 9}), "replicate less")
+
+
+def test_a_split_is_opened_like_a_placement(workload):
+    devices = zip(workload.model.graph.index, ("acc:0", "cpu:0", "acc:1", "acc:0"), strict=True)
+    placed = dataclasses.replace(workload.placement, device_of=dict(devices), order=(), calls=None)
+    split = split_to_json(workload.problem, placed)
+    open_file(workload, "split.json", json.dumps(split).encode())
+    assert again(workload).placement == placed
+    for content, said in (
+        ({"cpus": [], "fpgas": [{"nodes": [1, 2, 3, 4]}] * 9}, "uses 9 fpgas, the workload has 2"),
+        ({"cpus": [], "fpgas": [{"nodes": [1, 2, 3, 77]}]}, "names node 77"),
+        ({"fpgas": [{"nodes": [1, 2, 3]}]}, "gives node 4 no device"),
+        ({"fpgas": [{"nodes": [1, 1]}]}, "node 1 twice"),
+        ({"fpgas": 3}, "not a list"),
+    ):
+        refused(workload, json.dumps(content).encode(), said)
+
+
+def test_a_split_for_a_model_without_node_ids_is_refused(canonical):
+    refused(canonical, b'{"fpgas": [{"nodes": [1]}], "cpus": []}', "no node id")
+
+
+@pytest.mark.parametrize("name", ["bert24_inference", "bert24_training", "gnmt_inference"])
+def test_the_splits_of_experts_are_opened(project, name):
+    given = shared_file("experts", f"{name}_expert").read_bytes()
+    model = json.loads(shared_file("throughput", f"layer_{name}").read_text())
+    now = of_file(project, model, objective="throughput")
+    open_file(now, f"{name}_expert.json", given)
+    assert again(now).named.name == f"{name}_expert"
+    assert again(now).placement == split_from_json(now.problem, json.loads(given))
+
+
+@pytest.mark.parametrize("file_name", HOSTILE)
+def test_a_name_leads_nowhere_and_takes_nothings_place(canonical, file_name):
+    folder, first = canonical.shelf.folder, canonical.placement
+    outside = set(canonical.project.folder.parent.parent.rglob("*"))
+    content = changed(editing.all_on(canonical, "P2"))
+    open_file(canonical, file_name, content)
+    now = again(canonical)
+    name = now.named.name
+    assert name != "heft" and name.isprintable() and 1 <= len(name) <= 62
+    assert not {"/", "\\"} & set(name) or "<" in name or "javascript" in name
+    assert now.shelf.read("heft") == first and now.placement != first
+    new = set(canonical.project.folder.parent.parent.rglob("*")) - outside
+    assert new == {folder / now.named.file}
+    assert [i.name for i in now.shelf.items] == ["heft", name]
+    assert now.pins == {} and now.sequences == {}
+
+
+def test_names_are_those_of_files_without_folders_and_endings():
+    assert name_of("mine.json") == name_of("a/b/mine.JSON") == name_of(r"a\b\mine.json") == "mine"
+    assert name_of("my best one.v2.json") == "my best one.v2"
+    assert name_of(".json") == name_of("") == name_of("..") == "placement"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_files_are_opened_or_refused_in_one_sentence(workload, seed):
+    placed = editing.all_on(workload, "acc:0")
+    ordered = dataclasses.replace(placed, order=tuple(placed.device_of), calls={"acc:0": 1})
+    seeds = [
+        placement_to_text(placed).encode(),
+        placement_to_text(ordered).encode(),
+        json.dumps(split_to_json(workload.problem, placed)).encode(),
+    ]
+    rng, num_opened = random.Random(seed), 0
+    for _ in range(60):
+        content = mutation.mutated(rng, seeds, mutation.by_json)
+        try:
+            found = placement_in(workload, content)
+        except ValueError as error:
+            said = str(error)
+            assert said and said.isprintable() and len(said) <= LONGEST_SENTENCE, said
+        else:
+            num_opened += 1
+            assert found.device_of.keys() == workload.model.graph.index.keys()
+            assert set(found.device_of.values()) <= set(workload.machine.index)
+    assert 0 < num_opened < 60
+
+
+def test_a_file_of_a_machine_is_no_placement(canonical):
+    refused(canonical, machine_to_text(pl.machine("null-2")).encode(), 'needs {"device_of"')

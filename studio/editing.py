@@ -1,11 +1,11 @@
 """Changes of the placement on the screen by hand: moves, orders, and going back."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from placement.core import formatting
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Execution, Objective
 from placement.drawing.names import names_of
 from placement.schedule.order import moved, spelled_order
 from placement.schedule.reordering import Blocked, broken_sequences, run_before
@@ -14,19 +14,13 @@ from studio.project.facts import HAND, Facts
 from studio.snapshot import Studio, violations_of
 
 
-def all_on(now: Studio, device: str, *, pinned: bool = True) -> Placement:
-    """A placement with every op on one device, as far as support and, unless not `pinned`, pins
-    allow.
+def all_on(now: Studio, device: str) -> Placement:
+    """The placement on the screen with every op on one device, as far as support and pins allow.
 
-    Nothing of the one on the screen is left in it: its order is open.
+    Its order is open.
     """
-    return on_one(now.problem, now.placement, now.pins if pinned else {}, device)
-
-
-def on_one(problem: Problem, placed: Placement, pins: Mapping[str, str], device: str) -> Placement:
-    """The same of whatever placement, with these ops pinned."""
-    state = edits.State(placed.device_of, pins)
-    move = edits.assign(problem, state, problem.graph.index, device)
+    placed, state = now.placement, edits.State(now.placement.device_of, now.pins)
+    move = edits.assign(now.problem, state, now.problem.graph.index, device)
     changed = edits.applied(state, edits.Edit("", move.changes))
     return Placement(placed.graph, placed.machine, changed.device_of)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from placement.advice.replacing import alone
 from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.amounts import UNIT_S
@@ -22,7 +23,7 @@ from placement.schedule.symmetry import num_changed
 from placement.simulator.uncertainty import is_tie
 from studio import editing, lesson, snapshot
 from studio.project import edits
-from studio.project.facts import HAND, Facts, Named
+from studio.project.facts import FILE, HAND, Facts, Named
 from studio.snapshot import Studio
 
 LEVEL = "exercise"
@@ -156,14 +157,14 @@ def _target(now: Studio, level: Level) -> tuple[str, Simulated] | None:
     """Whose placement a level is, and what is predicted of it."""
     match level:
         case Level.DEVICE:
-            alone = _alone(now)
-            return (f"all on {alone[0]}", alone[1]) if alone else None
+            best = _alone(now)
+            return (f"all on {best[0]}", best[1]) if best else None
         case Level.QUICK:
             placer = snapshot.first_placer(now.problem)
             names = [placer]
             placements = [now.cache.placed(now.problem, placer).placement]
         case Level.BEST:
-            items = [item for item in now.shelf.items if not item.by_hand]
+            items = [item for item in now.shelf.items if item.made_by not in (HAND, FILE)]
             names = [item.name for item in items]
             placements = [now.shelf.read(item.name) for item in items]
     return _best(now, zip(names, placements, strict=True))
@@ -171,8 +172,7 @@ def _target(now: Studio, level: Level) -> tuple[str, Simulated] | None:
 
 def _alone(now: Studio) -> tuple[str, Simulated] | None:
     """The device that is best by itself, and what is predicted of all ops on it."""
-    names = [device.name for device in now.machine.devices]
-    return _best(now, ((name, editing.all_on(now, name, pinned=False)) for name in names))
+    return _best(now, alone(now.problem))
 
 
 def _best(now: Studio, named: Iterable[tuple[str, Placement]]) -> tuple[str, Simulated] | None:

@@ -21,7 +21,7 @@ from placement.core.problem import Problem
 from placement.core.verb_options import TrainOptions
 from placement.placers import placer_class
 from placement.placers.base import Progress, quiet
-from placement.placers.single import units_on
+from placement.placers.single import everything_on
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
 from placement.search.feasible import final_s
@@ -219,7 +219,7 @@ def _candidates(
 def alone(problem: Problem) -> Iterator[tuple[str, Placement]]:
     """Everything on one device, for each in turn; what it may not run goes where it is cheapest."""
     for d, device in enumerate(problem.machine.devices):
-        yield device.name, problem.placement_of(units_on(problem, d))
+        yield device.name, everything_on(problem, d)
 
 
 def _placed(

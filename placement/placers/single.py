@@ -42,7 +42,7 @@ class Single(Placer):
         refusal: ValueError | None = None
         for d in sorted(values, key=lambda d: (values[d], d)):
             try:
-                placement = require_memory(problem, _everything_on(problem, d))
+                placement = require_memory(problem, everything_on(problem, d))
             except ValueError as error:
                 refusal = refusal or error
                 continue
@@ -57,7 +57,7 @@ class Single(Placer):
         rows: list[tuple[Cell, ...]] = []
         columns: dict[str, Kind] = {"all on": "text", "predicted": "seconds", "fits": "text"}
         for d, all_s in list(values.items())[:most]:
-            fits = not missing_bytes(problem, _everything_on(problem, d)).any()
+            fits = not missing_bytes(problem, everything_on(problem, d)).any()
             rows.append((names[d], all_s, "yes" if fits else "no"))
             why = f"With everything on {names[d]} a step takes {seconds(all_s, problem.unit)}"
             is_better, best_s = fits and all_s < best_s, min(best_s, all_s if fits else best_s)
@@ -103,12 +103,13 @@ def _alike(problem: Problem) -> Ints:
 def _value_s(problem: Problem, d: int) -> float:
     """Seconds of the objective with everything on one device, cut wherever it has to cross."""
     if problem.execution is Execution.CALL:
-        return value_s(problem, make_schedule(problem, _everything_on(problem, d)))
+        return value_s(problem, make_schedule(problem, everything_on(problem, d)))
     order = np.arange(len(problem.kernels.ops))
     return Evaluator(problem, order, trials=False).value_s(units_on(problem, d))
 
 
-def _everything_on(problem: Problem, d: int) -> Placement:
+def everything_on(problem: Problem, d: int) -> Placement:
+    """All ops on device d, as far as it may run them."""
     return problem.placement_of(units_on(problem, d))
 
 

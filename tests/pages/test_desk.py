@@ -1,5 +1,6 @@
 """The Studio page: addresses of before, the score against a reference, and fragments by name."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,12 +8,14 @@ import pytest
 from pages.ui.desk import present, score
 from placement import simulate
 from placement.core import formatting
+from placement.core.placement import Placement
 from profiling.measuring.store import ProfileStore
 from studio import editing
 from studio.consequence import Change
 from studio.project import pins
 from studio.project.file_cache import by_identity
 from studio.snapshot import bound_of
+from tests.instances import canonical_file
 from tests.pages.going import open_tab, opened_tab
 from tests.pages.test_pages import (
     checked,
@@ -94,17 +97,46 @@ def test_the_sentence_before_an_audience_judges_as_the_score_does():
         assert present.compared(same) == "as long as before" and "no change" in same.text
 
 
-def test_the_yardstick_is_worked_out_once_for_a_placement(monkeypatch):
+def test_the_yardstick_is_worked_out_once_for_a_problem_whatever_is_edited(monkeypatch):
     worked_out = []
-    app, _ = opened("studio", model="onnx-squeezenet", machine="null-2")
+    app, project = opened("studio", model="onnx-squeezenet", machine="null-2")
     # Remembered anew, for what was before may know it from another test.
     monkeypatch.setattr(score, "all_on", by_identity(16)(score.all_on.__wrapped__))
-    on_one = editing.on_one
-    monkeypatch.setattr(editing, "on_one", lambda *about: worked_out.append(1) or on_one(*about))
+    everything_on = score.everything_on
+    monkeypatch.setattr(
+        score, "everything_on", lambda *about: worked_out.append(1) or everything_on(*about)
+    )
     checked(app.run())
     assert len(worked_out) == 1
-    checked(app.run())
-    assert len(worked_out) == 1
+    for op in list(snapshot(project).model.graph.index)[:6]:
+        now = snapshot(project)
+        other = next(d for d in ("null:0", "null:1") if d != now.placement.device_of[op])
+        editing.edit(now, (op,), other)
+        assert snapshot(project).placement != now.placement
+        checked(app.run())
+        assert len(worked_out) == 1
+    checked(menu(app, "Against").set_value("all on null:1").run())
+    assert len(worked_out) == 2
+
+
+def test_the_yardstick_stays_where_a_device_cannot_run_all_and_that_is_moved(tmp_path):
+    """Its own place for such an op is the fastest, wherever the placement on the screen has it."""
+    content = canonical_file()
+    content["ops"][3]["times_s"] = [None, 8.0, 17.0]
+    path = tmp_path / "gap.json"
+    path.write_text(json.dumps(content))
+    _, project = opened("studio", model_kind="path", model=str(path))
+    references = []
+    for device in ("P2", "P3"):
+        now = snapshot(project)
+        editing.edit(now, ("n4",), device)
+        now = snapshot(project)
+        assert now.placement.device_of["n4"] == device
+        references.append(score.reference_of(now, "all on P1"))
+    problem = snapshot(project).problem
+    alone = dict.fromkeys(problem.graph.index, "P1") | {"n4": "P2"}
+    placed = Placement(problem.graph.fingerprint, problem.machine.name, alone)
+    assert [found.value for found in references] == [simulate(problem, placed).value] * 2
 
 
 def test_pins_leave_the_yardstick_as_it_is():

@@ -10,7 +10,7 @@ from placement.schedule.order import moved
 from placement.schedule.simulated import simulate
 from studio import editing, exercise
 from studio.exercise import LEVEL, Level, Target
-from studio.project.facts import HAND
+from studio.project.facts import FILE, HAND
 from tests.instances import canonical_file
 
 # The step of the canonical example on each processor alone, and HEFT's.
@@ -43,6 +43,28 @@ def test_the_levels_are_a_device_a_quick_method_and_the_best_so_far(canonical):
     better = {"n5": "P2", "n6": "P3"}
     now.shelf.add("search", moved(now.problem, now.placement, better), "local_search", show=False)
     assert exercise.of(snapshot(canonical)).target_s == 76.0
+
+
+def test_the_best_device_alone_is_the_same_wherever_the_rest_is_moved(project):
+    """P1 cannot run n4, which counts where it is fastest, and not where it happens to be."""
+    content = canonical_file()
+    content["ops"][3]["times_s"] = [None, 8.0, 17.0]
+    project.keep_upload("gap.json", json.dumps(content).encode())
+    project.change(model_kind="file", model="gap.json")
+    found = []
+    for device in ("P2", "P3"):
+        editing.edit(snapshot(project), ["n4"], device)
+        now = begun(project, Level.DEVICE)
+        assert now.placement.device_of["n4"] == device
+        found.append((exercise.of(now).by, exercise.of(now).target_s))
+    assert found[0] == found[1]
+
+
+def test_what_somebody_brought_is_no_methods_best(canonical):
+    now = begun(canonical, Level.BEST)
+    better = moved(now.problem, now.placement, {"n5": "P2", "n6": "P3"})
+    now.shelf.add("theirs", better, FILE, show=False)
+    assert exercise.of(snapshot(canonical)).by == "heft"
 
 
 def test_only_an_own_placement_beats_a_method(canonical):

@@ -14,14 +14,14 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
 from placement.api.results.running import RunResult
-from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.machine import Device
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.placers.single import everything_on
 from placement.schedule.simulated import Simulated
 from placement.simulator.uncertainty import is_tie
-from studio import editing, lesson, snapshot, standings
+from studio import lesson, snapshot, standings
 from studio.jobs import caveats, jobs, runs
 from studio.project.file_cache import by_identity
 from studio.snapshot import Studio
@@ -228,13 +228,14 @@ def _broken(now: Studio, name: str) -> tuple[str, ...]:
 def _placement(now: Studio, name: str) -> Placement:
     if any(item.name == name for item in now.shelf.items):
         return standings.placement_of(now, name)
-    return all_on(now.problem, now.placement, now.machine.device(name.removeprefix(ALONE)))
+    return all_on(now.problem, now.machine.device(name.removeprefix(ALONE)))
 
 
 @by_identity(16)
-def all_on(problem: Problem, placed: Placement, device: Device) -> Placement:
-    """All on one device that can be; a yardstick stays the same whatever is pinned."""
-    return mended(problem, editing.on_one(problem, placed, {}, device.name))
+def all_on(problem: Problem, device: Device) -> Placement:
+    """All on one device that can be, the rest where it is fastest: a yardstick stays the same
+    whatever is pinned or edited."""
+    return everything_on(problem, problem.machine.index[device.name])
 
 
 def _measured(now: Studio) -> str:

@@ -45,7 +45,7 @@ WORDS = {
 }
 # Where it is said why a job came to nothing.
 REASONS = {
-    "place": "above the picture",
+    "place": "on the Studio page",
     "profile": "on the page Devices",
     "run": "in the tab Run",
     "train": "in the tab Run",

@@ -78,6 +78,14 @@ def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     expect(page.get_by_text("50% shorter").first).to_be_visible()
     page.reload()
     expect(metric(page, "What-if time per step")).to_have_text("5 ms")
+    # After another tab all sliders stand where they were left, and untouched ones at no change.
+    for _ in range(2):
+        stood = [one.input_value() for one in page.get_by_role("slider").all()]
+        open_tab(page, "Timeline")
+        open_tab(page, "What if")
+        expect(metric(page, "What-if time per step")).to_have_text("5 ms")
+        assert [one.input_value() for one in page.get_by_role("slider").all()] == stood
+    assert int(slider.input_value()) == SPEEDS.index(2.0)
     # Held and not let go, it is simulated all the same; back where it was taken, nothing is kept.
     page.get_by_role("button", name="Show the dock alone").click()
     x, y = slider.evaluate(THUMB)

@@ -1,5 +1,6 @@
 """Models that take long to open: the page says so, and opening them can be called off."""
 
+import json
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +15,13 @@ from pages.ui.session import cache, choices
 from pages.ui.shell import model_request as wanted
 from pages.ui.shell import opening_wait
 from placement import loaders
+from placement.core.verb_options import PlaceOptions
 from studio import model_reader
+from studio.jobs import command_line
 from studio.project import store
+from tests.instances import canonical_file
 from tests.pages.going import go
-from tests.pages.test_pages import APP, checked, texts, uploader
+from tests.pages.test_pages import APP, checked, opened, snapshot, texts, uploader
 from tests.studio.test_model_reader import PATIENCE_S, gate, key
 from tests.studio.test_standings import own_home
 
@@ -174,6 +178,18 @@ def test_a_typed_path_is_waited_for_like_any_other_model(tmp_path, monkeypatch):
     checked(app.sidebar.text_input(key="path").set_value(path).run())
     assert path in starts and "typed (3 ops)" in texts(app)
     assert project.settings.model == path and app.sidebar.text_input(key="path").value == ""
+
+
+def test_a_file_with_a_machine_of_its_own_is_placed_on_it_after_another_machine(tmp_path):
+    (tmp_path / "cut.json").write_text(json.dumps(canonical_file()))
+    app, project = opened("model", model="onnx-squeezenet", machine="null-2")
+    project.change(touch=True)
+    checked(app.sidebar.text_input(key="path").set_value(str(tmp_path / "cut.json")).run())
+    made = store.find(app.query_params["project"][0])
+    assert made.id != project.id and made.settings.machine == "local"
+    assert "--machine" not in command_line.place(made, PlaceOptions())
+    assert snapshot(made).machine == snapshot(made).model.problem.machine
+    assert project.settings.machine == "null-2"
 
 
 def test_the_uploader_names_what_the_loaders_read(monkeypatch):

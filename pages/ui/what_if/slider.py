@@ -56,11 +56,12 @@ def draw(
     shown: Callable[[float], str] = times,
 ) -> None:
     """A slider over these stops for an option, `kept` being where it starts."""
-    choices.preset(key(now, what), kept)
     held_slider.stops(key(now, what), options)
     st.select_slider(
         label if HARMLESS.fullmatch(label) else glossary.plain(label),
         options,
+        # Also what a browser shows that had forgotten it, as after another tab.
+        value=choices.typed(key(now, what), kept),
         key=key(now, what),
         format_func=shown,
         on_change=on_change,

@@ -185,8 +185,8 @@ def test_a_file_with_a_machine_of_its_own_is_placed_on_it_after_another_machine(
     app, project = opened("model", model="onnx-squeezenet", machine="null-2")
     project.change(touch=True)
     checked(app.sidebar.text_input(key="path").set_value(str(tmp_path / "cut.json")).run())
-    made = store.find(app.query_params["project"][0])
-    assert made.id != project.id and made.settings.machine == "local"
+    made = next(found for found in store.recent() if found.id != project.id)
+    assert made.settings.machine == "local"
     assert "--machine" not in command_line.place(made, PlaceOptions())
     assert snapshot(made).machine == snapshot(made).model.problem.machine
     assert project.settings.machine == "null-2"

@@ -228,7 +228,7 @@ def _placed(
     """What the placer finds; none where nothing fits, or where the graph is too large for it to be
     quick, because training waits."""
     kind = placer_class(policy.placer)
-    if 0 < kind.quick_up_to < len(problem.kernels.ops):
+    if kind.quick_up_to and not kind.is_quick(problem):
         return None
     try:
         return kind(time_limit_s=policy.time_limit_s).place(problem, in_time)

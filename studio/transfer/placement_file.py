@@ -60,7 +60,10 @@ def open_file(now: Studio, file_name: str, content: bytes) -> str:
 def content_of(path: Path) -> bytes:
     """What a file holds; ValueError where it is none that can be read, or too large."""
     _require_size(regular_file(path).stat().st_size)
-    return path.read_bytes()
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"it cannot be read ({error.strerror}); choose another file.") from None
 
 
 def placement_in(now: Studio, content: bytes) -> Placement:
@@ -88,10 +91,11 @@ def _require_size(num_bytes: int) -> None:
 
 def _kept(shelf: Shelf, name: str, placed: Placement) -> str:
     """Put a file's placement on the screen, and on the shelf unless it is there; its name there."""
-    same = (i for i in shelf.items if (i.name, i.made_by) == (name, FILE))
-    if any(shelf.read(item.name) == placed for item in same):
-        shelf.choose(name)
-        return name
+    from_files = (item.name for item in shelf.items if item.made_by == FILE)
+    same = next((there for there in from_files if shelf.read(there) == placed), None)
+    if same is not None:
+        shelf.choose(same)
+        return same
     return shelf.add(name, placed, FILE, beside=True)
 
 

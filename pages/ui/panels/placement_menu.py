@@ -119,6 +119,9 @@ def open_named(now: Studio, text: str) -> None:
 def _open_file(now: Studio, name: str, read: Callable[[], bytes]) -> None:
     """Put a placement on the shelf and the screen, or say why it cannot be used."""
     lost = f"{name} was not opened."
+    if lesson.hides(now, "methods"):
+        choices.say("warning", f"{lost} This lesson leaves the work to you; leave it first.")
+        return
     try:
         with saving.change(lost):
             choices.say("success", placement_file.open_file(now, name, read()))

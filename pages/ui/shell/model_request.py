@@ -129,7 +129,8 @@ def take_over(opened: Project, wish: Wanted) -> None:
     model = cache.model(wish.source, wish.key[1])
     if not choices.renew_claim(opened):
         forget()
-    elif wish.is_open_in(opened):
+        return
+    if wish.is_open_in(opened):
         choices.keep("wanted", {})
         opened.change(dims=wish.dims)
     else:

@@ -56,11 +56,13 @@ def stored(now: Studio) -> Conditions:
     except ValueError:
         return UNCHANGED
     known = now.stated_machine.index
+    limited = {d.name for d in now.stated_machine.devices if d.memory_bytes is not None}
     return Conditions(
         {d: f for d, f in kept.speed.items() if d in known and f in SPEEDS},
         kept.bandwidth if kept.bandwidth in link_sliders.LINKS else 1.0,
         kept.latency if kept.latency in link_sliders.LINKS else 1.0,
-        {d: limit for d, limit in kept.memory_bytes.items() if d in known},
+        # No limit is as it is where there is none.
+        {d: n for d, n in kept.memory_bytes.items() if d in (known if n is not None else limited)},
         link_sliders.known(now, kept.link_bandwidth),
         link_sliders.known(now, kept.link_latency),
     )

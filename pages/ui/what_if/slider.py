@@ -57,11 +57,12 @@ def draw(
 ) -> None:
     """A slider over these stops for an option, `kept` being where it starts."""
     held_slider.stops(key(now, what), options)
+    stands = choices.typed(key(now, what), kept)
     st.select_slider(
         label if HARMLESS.fullmatch(label) else glossary.plain(label),
         options,
         # Also what a browser shows that had forgotten it, as after another tab.
-        value=choices.typed(key(now, what), kept),
+        value=stands if stands in options else kept,
         key=key(now, what),
         format_func=shown,
         on_change=on_change,

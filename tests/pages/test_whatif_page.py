@@ -72,18 +72,15 @@ def test_a_slider_predicts_the_changed_machine_beside_the_one_as_it_is():
     assert button(app, "Reset").disabled
 
 
-def test_no_limit_is_as_it_is_where_the_machine_has_none_any_more():
-    app, project = opened(machine="two-lanes")
+def test_no_limit_is_as_it_is_where_the_machine_has_none_any_more(monkeypatch):
+    """Its slider has no stop for it then, so that the tab could not be drawn."""
+    _, project = opened(machine="apple-unified")
     now = now_of(project)
-    device = now.machine.devices[0]
-    assert device.memory_bytes is None
-    kept = {
-        f"what-if-{now.shelf.folder.name}": Conditions(memory_bytes={device.name: None}).to_json()
-    }
-    project.change(form={**project.settings.form, **kept})
-    checked(app.run())
-    assert button(app, "Reset").disabled
-    assert metric(app, "What-if time per step").value == metric(app, "Time per step as it is").value
+    limited, free = now.stated_machine.devices
+    assert limited.memory_bytes is not None and free.memory_bytes is None
+    wanted = Conditions(memory_bytes={limited.name: None, free.name: None})
+    monkeypatch.setattr(conditions.choices, "remembered", lambda name, default: wanted.to_json())
+    assert conditions.stored(now) == Conditions(memory_bytes={limited.name: None})
 
 
 def test_a_memory_limit_that_is_too_small_is_told_as_what_it_breaks():

@@ -155,4 +155,5 @@ def _named(noun: str, names: Sequence[str]) -> str:
     """One thing by its name; of several the first ones, and how many more there are."""
     first = ", ".join(map(shown, names[:MOST_TOLD]))
     more = f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else ""
-    return f"{noun}{'s' * (len(names) > 1)} {first}{more}"
+    _, things = formatting.counted(len(names), noun).split(" ", 1)
+    return f"{things} {first}{more}"

@@ -187,6 +187,8 @@ def _sessions(visitor, studio_url, studio_log):
     for page in (page for page in pages if not page.is_closed()):
         shown = page.locator('[data-testid="stException"]')
         errors += [f"shown on the page: {text}" for text in shown.all_inner_texts()]
+        # What a browser remembers, as that a sidebar is folded, is not for the next test.
+        page.evaluate("localStorage.clear()")
         page.close()
     with studio_log.open() as log:
         log.seek(logged)

@@ -10,7 +10,7 @@ accelerator the script says so.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -41,8 +41,12 @@ def main() -> None:
         print(f"Nothing was measured: no accelerator is at hand ({why}).")
         return
     with measuring("gpu"):
-        rows = [row for name in options.names for row in rows_of(name, options.steps)]
-    print(json.dumps(rows) if options.json else "\n".join(table(rows)))
+        rows = (row for name in options.names for row in rows_of(name, options.steps))
+        if options.json:
+            print(json.dumps(list(rows)))
+            return
+        for line in table(rows):
+            print(line, flush=True)
 
 
 def _kinds(network: str) -> tuple[str, ...]:
@@ -114,7 +118,7 @@ def _row(
     }
 
 
-def table(rows: list[dict[str, Any]]) -> Iterator[str]:
+def table(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     yield (
         "| network | placement | requested | actual | step ms | predicted ms | peak MB |"
         " moved MB | outputs equal (largest difference) |"

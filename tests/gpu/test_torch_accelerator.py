@@ -1,0 +1,169 @@
+"""PyTorch programs on a real accelerator and the CPU together: values, state, times, memory."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+import placement as pl
+from placement import loaders
+from placement.core.verb_options import RunOptions
+from profiling import backends
+from profiling.execution.execute import execute
+from profiling.measuring.outputs import compare
+from tests.profiling.backends.test_torch import run_once, schedules
+from tests.profiling.backends.test_torch_memories import STEPS, decoding, network, trained
+from tests.profiling.backends.test_torch_zoo import SMALL
+
+NETWORKS = [sample.name for sample in loaders.samples() if sample.name.partition(":")[0] in SMALL]
+
+
+def alike(expected, found, tolerance):
+    for one, other in zip(expected, found, strict=True):
+        compared = compare(one, other, tolerance)
+        assert compared.match, compared
+
+
+@pytest.mark.parametrize("kind", ["inference", "training"])
+def test_random_placements_are_the_network_unplaced(kind, shared_machine):
+    model = network(kind)
+    machine = shared_machine(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    expected = trained(compiled.unplaced(machine.devices[0], feeds), 1)
+    for schedule in schedules(model, machine, 10):
+        program = compiled.open(schedule, feeds)
+        alike(expected, trained(program, len(schedule.segments)), program.tolerance)
+        there = {d.name: d.provider for d in machine.devices}
+        assert program.actual_devices == {s.device: there[s.device] for s in schedule.segments}
+        assert not program.fallbacks
+        program.close()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_of_the_zoo_in_one_step(name, shared_machine):
+    """Each by itself on the accelerator, and in random parts."""
+    model = pl.load(name, SMALL[name.partition(":")[0]])
+    machine = shared_machine(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    whole = compiled.unplaced(machine.devices[0], feeds)
+    whole.run(0)
+    there = compiled.unplaced(machine.devices[1], feeds)
+    there.run(0)
+    alike([whole.outputs()], [there.outputs()], there.tolerance)
+    for schedule in schedules(model, machine, 2):
+        program = compiled.open(schedule, feeds)
+        alike([whole.outputs()], [run_once(program, schedule)], program.tolerance)
+        program.close()
+
+
+def test_a_live_run_tells_the_times_of_both(shared_machine):
+    model = network("training")
+    machine = shared_machine(model)
+    problem = pl.make_problem(model, machine)
+    placement = problem.placement_of(np.arange(problem.num_units) // 4 % 2)
+    schedule = pl.simulate(problem, placement).schedule
+    run = execute(problem, schedule, RunOptions(steps=5, warmup=2), model=model, baselines=False)
+    assert run.outputs_match, run.max_abs_diff
+    spans, gpu = run.timeline.spans, machine.devices[1].name
+    assert {s.device for s in spans if s.kind == "compute"} == {d.name for d in machine.devices}
+    crossed = [s for s in spans if s.kind == "transfer"]
+    assert crossed and all(0 <= s.start_s <= s.end_s <= run.timeline.step_s for s in crossed)
+    for span in spans:
+        assert all(spans[i].end_s <= span.start_s + 1e-9 for i in span.after), span
+    own = sorted((s.start_s, s.end_s) for s in spans if s.kind == "compute" and s.device == gpu)
+    # Events of one stream are in order; the clocks of two devices are compared to microseconds.
+    assert all(before[1] <= after[0] + 1e-5 for before, after in itertools.pairwise(own))
+    assert run.peak_bytes[gpu] > 0
+
+
+def test_inputs_change_between_the_samples_of_a_pipeline(shared_machine):
+    model = network("inference")
+    machine = shared_machine(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = [compiled.feeds(seed, {}) for seed in range(3)]
+    (schedule,) = schedules(model, machine, 1)
+    ring = compiled.open_ring(schedule, feeds, 2)
+    for number in (0, 1, 2, 0):
+        program = ring[number % 2]
+        program.feed(number)
+        found = run_once(program, schedule)
+        whole = compiled.unplaced(machine.devices[0], feeds[number])
+        whole.run(0)
+        alike([whole.outputs()], [found], program.tolerance)
+
+
+def test_a_cache_is_written_to_wherever_it_lies(shared_machine):
+    model = decoding()
+    machine = shared_machine(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    expected = trained(compiled.unplaced(machine.devices[0], feeds), 1)
+    for schedule in schedules(model, machine, STEPS):
+        program = compiled.open(schedule, feeds)
+        alike(expected, trained(program, len(schedule.segments)), program.tolerance)
+
+
+def test_another_placement_takes_over_the_state(shared_machine):
+    model = network("training")
+    machine = shared_machine(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    whole, program = compiled.unplaced(machine.devices[0], feeds), None
+    for schedule in schedules(model, machine, STEPS):
+        before, program = program, compiled.open(schedule, feeds)
+        if before is not None:
+            before.advance()
+            program.take_state(before.state())
+            before.close()
+            whole.advance()
+        found = run_once(program, schedule)
+        whole.run(0)
+        alike([whole.outputs()], [found], program.tolerance)
+
+
+def test_a_full_accelerator_says_so_and_goes_on_working(shared_machine, gpu):
+    if gpu.provider == "mps":
+        pytest.skip("Metal's memory is the computer's own")
+    model = pl.load("vgg16")
+    machine = shared_machine(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    library = torch.get_device_module(torch.device(gpu.name))
+    library.empty_cache()
+    free, _ = library.mem_get_info(gpu.name)
+    taken = torch.empty(free - (256 << 20), dtype=torch.uint8, device=gpu.name)
+    with pytest.raises(MemoryError, match="does not fit into its free memory"):
+        compiled.unplaced(machine.devices[1], feeds)
+    del taken
+    library.empty_cache()
+    there = compiled.unplaced(machine.devices[1], feeds)
+    there.run(0)
+    assert np.isfinite(next(iter(there.outputs().values()))).all()
+
+
+def test_a_profile_predicts_what_is_measured_of_one_device(shared_machine):
+    """A profile has times of both, the links between them, and a network alone on each."""
+    model = pl.load("alexnet")
+    machine = shared_machine(model)
+    profile = pl.profile(model, machine)
+    assert profile.coverage == 1.0 and all(s > 0 for s in profile.step_s)
+    assert len(profile.machine.links) == 2
+    assert all(k.bytes_per_s > 1e8 and 0 < k.latency_s < 1e-2 for k in profile.machine.links)
+    problem = pl.make_problem(model, machine, profile)
+    placed = pl.place(problem, "single", settings={"device": machine.devices[1].name})
+    predicted, measured = pl.run(model, problem, placed.placement, steps=5)
+    assert measured.outputs_match
+    assert predicted.value > 0 and measured.median_s > 0
+
+
+def test_a_network_trains_across_both(shared_machine):
+    model = network("training")
+    machine = shared_machine(model)
+    problem = pl.make_problem(model, machine)
+    placement = problem.placement_of(np.arange(problem.num_units) % 2)
+    here = problem.placement_of(np.zeros(problem.num_units, dtype=int))
+    (_, across), (_, alone) = (pl.train(model, problem, p, steps=6) for p in (placement, here))
+    assert np.allclose(across.losses, alone.losses, rtol=1e-3)

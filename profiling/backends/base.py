@@ -150,6 +150,9 @@ class Program(ABC):
         """
         assert not state, f"this program keeps no state, {sorted(state)[:3]} came"
 
+    def nudge(self) -> None:  # noqa: B027 - few are compared with what rounds in another order
+        """Let all numbers that the next step starts from be off by rounding."""
+
     def carried(self, lanes: Sequence[Lane], num_segments: int) -> Carried:
         """The lanes that run steps of this program: threads of this process, where it computes."""
         return Lanes(lanes, num_segments, self.run, native=self.native)

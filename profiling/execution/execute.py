@@ -28,10 +28,13 @@ from profiling.devices.memory import check_memory
 from profiling.execution.observing import observed
 from profiling.execution.spans import measured_timeline, span_events
 from profiling.measuring.load import watch
-from profiling.measuring.outputs import Comparison, compare
-from profiling.measuring.reference import baseline_s, expected_outputs, release, safe_step
+from profiling.measuring.reference import Expected, baseline_s, release, safe_step
 
 BY_DEFAULT = RunOptions()
+BY_ROUNDING = (
+    "The outputs are as close as this model's can be: rounding alone, of the numbers that the"
+    " unplaced model starts from, moves them as far."
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Run:
     memory cannot hold it), `all_cores_s` on the whole CPU where the devices are its lanes.
     `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
     where these cannot be compared both are None and `skipped_outputs_reason` says why.
+    `outputs_note` says in a sentence what is to be known of the comparison.
     `lanes_note` says which lanes ran and why, where the runtime has a choice. `observed` has the
     parts of the schedule over all steps, None where no hardware ran them.
     """
@@ -53,6 +57,7 @@ class Run:
     outputs_match: bool | None
     max_abs_diff: float | None
     skipped_outputs_reason: str
+    outputs_note: str
     requested_devices: Mapping[str, str]
     actual_devices: Mapping[str, str]
     fallbacks: tuple[str, ...]
@@ -89,7 +94,7 @@ def execute(
     feeds = compiled.feeds(options.seed, inputs or {})
     require_memory(problem, schedule)
     host = next((d for d in problem.machine.devices if d.on_host), None)
-    expected = expected_outputs(compiled, host, feeds, timeout_s)
+    expected = Expected(compiled, host, feeds, timeout_s)
     tasks = lower(problem, schedule)
     program = compiled.open(schedule, feeds)
     lanes = started(program, problem, tasks)
@@ -97,9 +102,10 @@ def execute(
         meanwhile = watch(problem.machine)
         rows = _steps(schedule, lanes, program, options, emit)
         load = meanwhile.load()
-        comparison = None if compiled.random_ops else _compared(expected, program)
+        outputs = {} if compiled.random_ops else program.outputs()
     finally:
         release([program], [lanes])
+    comparison = None if compiled.random_ops else expected.compared(program, outputs)
     alone_s, all_cores_s = baselines_of(problem, compiled, feeds, timeout_s, baselines)
     median = sorted(rows, key=lambda row: row.seconds)[(len(rows) - 1) // 2]
     timeline = measured_timeline(problem, schedule, tasks, median, program.peak_bytes)
@@ -111,6 +117,7 @@ def execute(
         outputs_match=None if comparison is None else comparison.match,
         max_abs_diff=None if comparison is None else comparison.max_abs_diff,
         skipped_outputs_reason=f"random by definition: {random}" if random else "",
+        outputs_note=BY_ROUNDING if comparison is not None and comparison.by_rounding else "",
         requested_devices={d.name: d.provider for d in problem.machine.devices},
         actual_devices=dict(program.actual_devices),
         fallbacks=program.fallbacks,
@@ -121,10 +128,6 @@ def execute(
         lanes_note=program.lanes_note,
         observed=observed(schedule, problem.machine, tasks, rows),
     )
-
-
-def _compared(expected: Mapping[str, Any], program: Program) -> Comparison:
-    return compare(expected, program.outputs(), program.tolerance)
 
 
 def compiled_for(problem: Problem, model: Model) -> Compiled:
@@ -223,6 +226,7 @@ def emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Ru
         outputs_match=None,
         max_abs_diff=None,
         skipped_outputs_reason="emulated: nothing was computed",
+        outputs_note="",
         requested_devices={d.name: d.provider for d in devices},
         actual_devices={d.name: "virtual clock" for d in devices},
         fallbacks=(),

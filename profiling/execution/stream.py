@@ -21,6 +21,7 @@ from placement.simulator.executions import lower
 from placement.simulator.throughput import loads_s, seconds_per_sample
 from profiling import backends
 from profiling.execution.execute import (
+    BY_ROUNDING,
     Run,
     baselines_of,
     compiled_for,
@@ -31,7 +32,7 @@ from profiling.execution.execute import (
 from profiling.execution.stream_flow import SPARE, Flow, Opened, intervals_s, opened
 from profiling.execution.stream_lanes import Ran
 from profiling.execution.stream_outputs import Outputs
-from profiling.measuring.reference import expected_outputs, release
+from profiling.measuring.reference import Expected, release
 
 BY_DEFAULT = StreamOptions()
 
@@ -91,9 +92,8 @@ def stream(
     made = opened(problem, schedule, compiled, options, inputs or {})
     host = next((d for d in problem.machine.devices if d.on_host), None)
     try:
-        expected = [expected_outputs(compiled, host, feeds, timeout_s) for feeds in made.feeds]
-        tolerance = made.programs[0].tolerance
-        outputs = Outputs(expected, comparable=not compiled.random_ops, tolerance=tolerance)
+        expected = [Expected(compiled, host, feeds, timeout_s) for feeds in made.feeds]
+        outputs = Outputs(expected, made.programs[0], comparable=not compiled.random_ops)
         lanes = lanes_of(problem, lower(problem, made.schedule))
         flow = Flow(made, lanes, outputs, options, emit, stop)
     except BaseException:
@@ -135,6 +135,7 @@ def _result(
         outputs_match=outputs.match,
         max_abs_diff=outputs.max_abs_diff,
         skipped_outputs_reason=_skipped(random_ops),
+        outputs_note=BY_ROUNDING if outputs.by_rounding else "",
         requested_devices={d.name: d.provider for d in problem.machine.devices},
         actual_devices=dict(program.actual_devices),
         fallbacks=program.fallbacks,

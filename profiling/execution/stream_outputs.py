@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from profiling.measuring.outputs import DEFAULT, compare, num_bytes
+from profiling.backends.base import Program
+from profiling.measuring.outputs import compare, num_bytes
+from profiling.measuring.reference import Expected
 
 # Outputs wait up to this size to be compared when the stream is over.
 MOST_BYTES = 256 * 2**20
@@ -14,21 +16,18 @@ MOST_BYTES = 256 * 2**20
 class Outputs:
     """Compares the outputs of every sample with those of the unplaced model on the same input.
 
-    `expected[i]` are the outputs for input i. Comparing takes time from the devices, so outputs are
-    kept and compared in the end, or whenever too many have come together. `match` is within the
-    tolerance of `measuring.outputs`, `bit_equal` says that no bit of any sample differs; both are
-    None where nothing can be compared.
+    `expected[i]` is for input i, `program` one of those that make them. Comparing takes time from
+    the devices, so outputs are kept and compared in the end, or whenever too many have come
+    together. `match` is within the tolerance of the program, `bit_equal` says that no bit of any
+    sample differs; both are None where nothing can be compared. `by_rounding` says that some are
+    no closer than rounding lets outputs of this model be.
     """
 
     def __init__(
-        self,
-        expected: Sequence[Mapping[str, Any]],
-        *,
-        comparable: bool = True,
-        tolerance: tuple[float, float] = DEFAULT,
+        self, expected: Sequence[Expected], program: Program, *, comparable: bool = True
     ) -> None:
         self._expected, self._comparable = expected, comparable
-        self._tolerance = tolerance
+        self._program, self.by_rounding = program, False
         self._held: list[tuple[int, dict[str, Any]]] = []
         self._held_bytes = 0
         self.match: bool | None = True if comparable else None
@@ -46,9 +45,10 @@ class Outputs:
     def finish(self) -> None:
         """Compare all that is kept, and let go of it."""
         for number, outputs in self._held:
-            if not same_bits(self._expected[number], outputs):
-                found = compare(self._expected[number], outputs, self._tolerance)
-                self.bit_equal = False
+            expected = self._expected[number]
+            if not same_bits(expected.outputs, outputs):
+                found = expected.compared(self._program, outputs)
+                self.bit_equal, self.by_rounding = False, self.by_rounding or found.by_rounding
                 self.match = bool(self.match) and found.match
                 self.max_abs_diff = max(self.max_abs_diff or 0.0, found.max_abs_diff)
         self._held, self._held_bytes = [], 0
@@ -57,14 +57,14 @@ class Outputs:
     def num_distinct(self) -> int:
         """How many of the expected outputs differ enough for a mix-up to be noticed."""
         different: list[Mapping[str, Any]] = []
-        for one in self._expected if self._comparable else ():
+        for one in (e.outputs for e in self._expected) if self._comparable else ():
             alike = same_bits if self.bit_equal else self._close
             if not any(alike(one, other) for other in different):
                 different.append(one)
         return len(different)
 
     def _close(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-        return compare(a, b, self._tolerance).match
+        return compare(a, b, self._program.tolerance).match
 
 
 def same_bits(a: Any, b: Any) -> bool:

@@ -26,9 +26,8 @@ from profiling.backends.base import Carried, Compiled, Program
 from profiling.execution.execute import compiled_for
 from profiling.execution.turns import opened
 from profiling.measuring.load import LOOK_S, await_quiet, patience, together, watch
-from profiling.measuring.outputs import compare
 from profiling.measuring.racing import Race, Standing, race
-from profiling.measuring.reference import expected_outputs, safe_step
+from profiling.measuring.reference import Expected, safe_step
 
 WARMUP = 3
 TURN_S, MOST_STEPS = 0.02, 5
@@ -180,7 +179,7 @@ def _ready(
     left: list[str],
 ) -> dict[int, _Ready]:
     """Entrants by number that can be raced; why the others cannot is written to `left`."""
-    compiled: dict[Machine, tuple[Compiled, dict[str, Any], dict[str, Any]]] = {}
+    compiled: dict[Machine, tuple[Compiled, dict[str, Any], Expected]] = {}
     ready: dict[int, _Ready] = {}
     for number, entrant in enumerate(entrants):
         if stop():
@@ -193,7 +192,7 @@ def _ready(
                 made = compiled_for(entrant.problem, model)
                 feeds = made.feeds(seed, {})
                 host = next((d for d in machine.devices if d.on_host), None)
-                expected = expected_outputs(made, host, feeds, timeout_s)
+                expected = Expected(made, host, feeds, timeout_s)
                 compiled[machine] = made, feeds, expected
             made, feeds, expected = compiled[machine]
             lanes, program = opened(stack, entrant.problem, made, feeds, entrant.schedule)
@@ -201,8 +200,7 @@ def _ready(
             left[number] = f"it cannot be run: {error or 'there is too little memory'}"
             continue
         ready[number] = _Ready(lanes, program, timeout_s)
-        right = compare(expected, program.outputs(), program.tolerance).match
-        if not made.random_ops and not right:
+        if not made.random_ops and not expected.compared(program, program.outputs()).match:
             del ready[number]
             left[number] = WRONG
     return ready

@@ -21,8 +21,7 @@ from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
 from profiling.execution.execute import BY_DEFAULT, compiled_for, require_memory, started
-from profiling.measuring.outputs import compare
-from profiling.measuring.reference import expected_outputs, release, safe_step
+from profiling.measuring.reference import Expected, release, safe_step
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def in_turns(
     compiled = compiled_for(problem, model)
     feeds = compiled.feeds(options.seed, inputs or {})
     host = next((d for d in problem.machine.devices if d.on_host), None)
-    expected = expected_outputs(compiled, host, feeds, options.step_timeout_s)
+    expected = Expected(compiled, host, feeds, options.step_timeout_s)
     rows: list[list[float]] = [[] for _ in schedules]
     with ExitStack() as stack:
         ready = [opened(stack, problem, compiled, feeds, schedule) for schedule in schedules]
@@ -68,8 +67,8 @@ def in_turns(
                 if turn >= 0:
                     rows[number].append(seconds)
         for row, (_, program) in zip(rows, ready, strict=True):
-            differs = not compare(expected, program.outputs(), program.tolerance).match
-            if not compiled.random_ops and differs:
+            outputs = {} if compiled.random_ops else program.outputs()
+            if not compiled.random_ops and not expected.compared(program, outputs).match:
                 row[:] = [np.inf] * len(row)
     return Turns(tuple(map(tuple, rows)))
 

@@ -9,58 +9,76 @@ import numpy as np
 # By dtype: the part of a number, and of the largest of its output, that it may differ by. For
 # half precision two units and one in the last place; 1e-4 is less than it can tell apart.
 DEFAULT = (1e-4, 1e-6)
+# How many times as far as by rounding what a model starts from its outputs may be off by rounding
+# every sum on the way in another order.
+ROUNDING = 8.0
 _TOLERANCES = {"float16": (2**-9, 2**-10), "bfloat16": (2**-6, 2**-7)}
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`match` within the tolerance, the largest difference, and the first output that differs."""
+    """`match` within the tolerance, the largest difference, and the first output that differs.
+
+    `by_rounding` says that they are as close as rounding lets outputs of this model be, no closer.
+    """
 
     match: bool
     max_abs_diff: float = 0.0
     where: str = ""
+    by_rounding: bool = False
 
 
 def compare(
     expected: Mapping[str, Any],
     actual: Mapping[str, Any],
     tolerance: tuple[float, float] = DEFAULT,
+    nudged: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """Compare outputs by name; NaN equals NaN, infinities equal themselves.
 
     Numbers may differ by 1e-4 of themselves plus 1e-6 of the largest of their output, for
     differences of large numbers lose digits, or by another `tolerance`; float16 and bfloat16 by
-    2e-3 and 1e-3, 2e-2 and 8e-3.
+    2e-3 and 1e-3, 2e-2 and 8e-3. Where `nudged` has what the same model makes of numbers that are
+    off by rounding, they may also differ by eight times the most that an output moved there.
     Everything else, numbers that only come as bytes included, is equal or not.
     """
     if list(expected) != list(actual):
         return Comparison(False, float("inf"), f"outputs {list(actual)}, expected {list(expected)}")
     worst, where = 0.0, ""
     for name, value in expected.items():
-        match, diff = _same(value, actual[name], tolerance)
+        moved = None if nudged is None else nudged.get(name)
+        match, diff = _same(value, actual[name], tolerance, moved)
         worst = max(worst, diff)
         if not match and not where:
             where = name
     return Comparison(not where, worst, where)
 
 
-def _same(expected: Any, actual: Any, tolerance: tuple[float, float]) -> tuple[bool, float]:
+def _same(
+    expected: Any, actual: Any, tolerance: tuple[float, float], nudged: Any
+) -> tuple[bool, float]:
     if isinstance(expected, Mapping):
         if not isinstance(actual, Mapping) or list(expected) != list(actual):
             return False, float("inf")
-        return _same(list(expected.values()), list(actual.values()), tolerance)
+        moved = list(nudged.values()) if isinstance(nudged, Mapping) else None
+        return _same(list(expected.values()), list(actual.values()), tolerance, moved)
     if isinstance(expected, list | tuple):
         if not isinstance(actual, list | tuple) or len(expected) != len(actual):
             return False, float("inf")
-        each = [_same(a, b, tolerance) for a, b in zip(expected, actual, strict=True)]
+        rest = nudged if isinstance(nudged, list | tuple) else [None] * len(expected)
+        triples = zip(expected, actual, rest, strict=True)
+        each = [_same(a, b, tolerance, moved) for a, b, moved in triples]
         return all(m for m, _ in each), max((d for _, d in each), default=0.0)
     if expected is None or actual is None:
         return expected is actual, 0.0 if expected is actual else float("inf")
-    return _same_arrays(np.asarray(expected), np.asarray(actual), tolerance)
+    moved = None if nudged is None else np.asarray(nudged)
+    return _same_arrays(np.asarray(expected), np.asarray(actual), tolerance, moved)
 
 
-def _same_arrays(a: Array, b: Array, tolerance: tuple[float, float]) -> tuple[bool, float]:
+def _same_arrays(
+    a: Array, b: Array, tolerance: tuple[float, float], nudged: Array | None
+) -> tuple[bool, float]:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False, float("inf")
     if a.dtype.kind not in "fc" and a.dtype.name not in _TOLERANCES:
@@ -79,6 +97,9 @@ def _same_arrays(a: Array, b: Array, tolerance: tuple[float, float]) -> tuple[bo
     finite = np.abs(x[np.isfinite(x)])
     rtol, of_largest = _TOLERANCES.get(a.dtype.name, tolerance)
     atol = of_largest * float(finite.max(initial=0.0))
+    if nudged is not None and nudged.shape == a.shape:
+        moved = np.abs(x - nudged.astype(wide))
+        atol += ROUNDING * float(moved[np.isfinite(moved)].max(initial=0.0))
     return bool((diff <= rtol * np.abs(x[~same]) + atol).all()), float(diff.max())
 
 

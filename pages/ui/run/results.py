@@ -21,6 +21,7 @@ from studio.snapshot import Studio
 MOST_ROWS = 200
 OTHER_TIMES = "By the times of now. By those of when it ran it was {}."
 DIFFER = "The outputs differ from those of the unplaced model; do not trust this run."
+COMPARED = "Compared with the same model run whole, without any placement."
 
 
 def show(now: Studio, job: jobs.Job) -> None:
@@ -132,7 +133,7 @@ def outputs(cell: DeltaGenerator, result: RunResult, more: str) -> None:
         more,
         delta_color="off",
         delta_arrow="off",
-        help="Compared with the same model run whole, without any placement.",
+        help=f"{COMPARED} {result.outputs_note}".strip(),
     )
 
 

@@ -86,6 +86,7 @@ class RunResult(Value, frozen=True, kw_only=True):
     outputs_match: bool | None
     max_abs_diff: Number | None = None
     skipped_outputs_reason: Text = ""
+    outputs_note: Text = ""
     requested_devices: Names = {}
     actual_devices: Names = {}
     fallbacks: Texts = ()

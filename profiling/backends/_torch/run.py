@@ -210,12 +210,29 @@ class WholeTorch(Program):
     def take_state(self, state: Mapping[str, Any]) -> None:
         self._arguments.update(state)
 
+    def nudge(self) -> None:
+        noise = torch.Generator().manual_seed(0)
+        for name, value in self._arguments.items():
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
+                self._arguments[name] = _nudged(value, noise)
+
     def outputs(self) -> dict[str, Any]:
         found = dict(zip(self._names, self._results, strict=True))
         return named_outputs(self._program, found.__getitem__)
 
     def close(self) -> None:
         self._arguments, self._spare, self._results = {}, {}, ()
+
+
+def _nudged(value: torch.Tensor, noise: torch.Generator) -> torch.Tensor:
+    """The same numbers, each off by up to eight units in its last place, by one of half precision.
+
+    Sums of hundreds of products are off by so much.
+    """
+    unit = torch.finfo(value.dtype).eps
+    part = unit * (8 if unit < 1e-6 else 1)
+    drawn = torch.rand(value.shape, generator=noise)
+    return (value * (1 + part * (2 * drawn - 1))).to(value.dtype)
 
 
 def _whole(program: TorchProgram) -> tuple[list[str], fx.GraphModule]:

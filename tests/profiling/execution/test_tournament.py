@@ -9,10 +9,10 @@ from placement.api.finals import one_device
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import simulate
 from profiling.devices.local import local_machine
-from profiling.execution import tournament as module
 from profiling.execution.tournament import WRONG, Entrant, tournament
 from profiling.measuring.outputs import Comparison
 from profiling.measuring.racing import FIRST_LOOK
+from profiling.measuring.reference import Expected
 from tests.profiling.live import diamond, problem_of, random_schedule, two_lanes
 
 LIMITS = {"limit_s": 60.0, "timeout_s": 30.0}
@@ -45,7 +45,7 @@ def test_everybody_runs_and_somebody_wins(entered):
 def test_what_computes_something_else_or_cannot_be_opened_is_left_out(entered, monkeypatch):
     model, entrants = entered
     answers = iter([False, True])
-    monkeypatch.setattr(module, "compare", lambda *_: Comparison(next(answers), 0.0))
+    monkeypatch.setattr(Expected, "compared", lambda *_: Comparison(next(answers), 0.0))
     small = replace(entrants[0].problem.machine.devices[0], memory_bytes=1)
     machine = replace(
         entrants[0].problem.machine, devices=(small, entrants[0].problem.machine.devices[1])

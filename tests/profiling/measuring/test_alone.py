@@ -56,7 +56,7 @@ def test_the_unplaced_model_is_not_freed_either(impatient):
             return program
 
     with pytest.raises(RuntimeError, match="was given up"):
-        reference.expected_outputs(Compiled(), None, {}, 0.05)
+        reference.Expected(Compiled(), None, {}, 0.05)
     assert not program.closed and reference._abandoned == [program]
     program.let_go.set()
 

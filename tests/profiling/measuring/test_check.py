@@ -49,6 +49,18 @@ def test_strings_sequences_and_dictionaries_by_structure():
         assert not compare({"y": value}, {"y": other}).match
 
 
+def test_what_rounding_moves_may_differ_as_far_and_nothing_else():
+    """Two outputs: noise that rounding turns around, and a number that it leaves alone."""
+    a = {"noise": np.float32([1e-3, -1e-3, 1e-3]), "sum": np.float32([5.0, 6.0])}
+    nudged = {"noise": np.float32([1e-3, 1e-3, -1e-3]), "sum": a["sum"]}
+    found = {"noise": -a["noise"], "sum": a["sum"]}
+    assert not compare(a, found, (1e-3, 1e-4)).match
+    assert compare(a, found, (1e-3, 1e-4), nudged).match
+    wrong = compare(a, {**found, "sum": np.float32([5.0, 6.1])}, (1e-3, 1e-4), nudged)
+    assert not wrong.match and wrong.where == "sum"
+    assert not compare(a, {**found, "noise": a["noise"] * 20}, (1e-3, 1e-4), nudged).match
+
+
 def test_names_count():
     assert not compare({"y": X}, {"z": X}).match
 

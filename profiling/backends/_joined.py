@@ -15,6 +15,7 @@ from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from profiling.backends.base import Compiled, DeviceTimes, Feeds, Program
+from profiling.measuring.outputs import ACROSS_DEVICES
 
 T = TypeVar("T")
 Crossing = tuple[str, tuple[Program, ...]]
@@ -140,7 +141,7 @@ class JoinedProgram(Program):
         for tensor, readers in crossing:
             takers = tuple(programs[name] for name in readers)
             self._leaving[_maker(schedule, tensor)].append((tensor.name, takers))
-        tolerances = [(1e-3, 1e-4), *(p.tolerance for p in self._programs)]
+        tolerances = [ACROSS_DEVICES, *(p.tolerance for p in self._programs)]
         self.tolerance = max(t[0] for t in tolerances), max(t[1] for t in tolerances)
         self.fallen = tuple(sorted({i for p in self._programs for i in p.fallen}))
 

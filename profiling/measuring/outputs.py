@@ -9,6 +9,8 @@ import numpy as np
 # By dtype: the part of a number, and of the largest of its output, that it may differ by. For
 # half precision two units and one in the last place; 1e-4 is less than it can tell apart.
 DEFAULT = (1e-4, 1e-6)
+# Where devices of several makers share a model: each sums in an order of its own.
+ACROSS_DEVICES = (1e-3, 1e-4)
 # How many times as far as by rounding what a model starts from its outputs may be off by rounding
 # every sum on the way in another order.
 ROUNDING = 8.0
@@ -101,6 +103,15 @@ def _same_arrays(
         moved = np.abs(x - nudged.astype(wide))
         atol += ROUNDING * float(moved[np.isfinite(moved)].max(initial=0.0))
     return bool((diff <= rtol * np.abs(x[~same]) + atol).all()), float(diff.max())
+
+
+def nudged(value: Array, noise: np.random.Generator) -> Array:
+    """The same float32 numbers, each off by up to eight units in its last place.
+
+    Sums of hundreds of products are off by so much.
+    """
+    unit, drawn = np.finfo(np.float32).eps, noise.random(value.shape, np.float32)
+    return np.asarray(value * (1 + 8 * unit * (2 * drawn - 1)), dtype=np.float32)
 
 
 def num_bytes(value: Any) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from placement.core.machine import Device
+from profiling.backends._ort.sessions import load_cuda, settings
 from profiling.measuring.timing import measure
 
 
@@ -32,13 +33,12 @@ def copy_seconds(src: Device, dst: Device, sizes: Sequence[int]) -> list[float] 
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    number = device.name.rpartition(":")[2]
-    settings = {"device_id": number} if device.provider.startswith("CUDA") else {}
     try:
+        load_cuda(device.provider)
         session = onnxruntime.InferenceSession(
             model.SerializeToString(),
             options,
-            providers=[(device.provider, settings)],
+            providers=[(device.provider, settings(device))],
             enable_fallback=0,
         )
         return [_round_trip_s(onnxruntime, session, size) / 2 for size in sizes]

@@ -24,6 +24,7 @@ from profiling.backends._ort.optimise import PROTOBUF_LIMIT, Optimised
 from profiling.backends._ort.parts import Part, part_proto, shared_weights
 from profiling.backends._ort.values import Value
 from profiling.backends.base import Program
+from profiling.measuring.outputs import ACROSS_DEVICES
 
 
 class OrtProgram(Program):
@@ -47,6 +48,8 @@ class OrtProgram(Program):
         self._options = ort.RunOptions()
         self._types = {n: values[n].type for part in layout.parts for n in part.outputs}
         self.peak_bytes = layout.peak_bytes
+        if not all(device.on_host for device in layout.devices):
+            self.tolerance = ACROSS_DEVICES
         used = {name for part in layout.parts for name in part.inputs}
         self._inputs = [
             {n: ort_value(v, values[n].type) for n, v in one.items() if n in used}

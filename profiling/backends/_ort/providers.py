@@ -36,6 +36,8 @@ import json, sys
 import onnxruntime as ort
 options = ort.SessionOptions()
 options.log_severity_level = 4
+if sys.argv[1].startswith(("CUDA", "Tensorrt")) and hasattr(ort, "preload_dlls"):
+    ort.preload_dlls()  # what it says goes before the answer
 model = bytes.fromhex(sys.argv[2])
 session = ort.InferenceSession(model, options, providers=[sys.argv[1]], enable_fallback=0)
 print(json.dumps(session.get_providers()[0] == sys.argv[1]))

@@ -7,7 +7,9 @@ one session on Inception v2, two threads, 50 segments); a process that `dedicate
 machine with one such device lets all sessions share one pool that keeps spinning (1.05).
 """
 
+import contextlib
 import functools
+import io
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,6 +18,9 @@ from placement.core.machine import Device, Machine
 
 CPU = "CPUExecutionProvider"
 STOP_SPINNING = "session.force_spinning_stop", "1"
+# Those that read CUDA's libraries, and number their devices by an option.
+_CUDA = ("CUDAExecutionProvider", "TensorrtExecutionProvider")
+_NUMBERED = (*_CUDA, "ROCMExecutionProvider", "MIGraphXExecutionProvider", "DmlExecutionProvider")
 _shared_pool: list[int] = []
 
 
@@ -110,14 +115,15 @@ def session(model: bytes | str, made_options: Any, providers: list[Any]) -> Any:
     return made
 
 
-def providers(device: Device, made_options: Any) -> list[str]:
+def providers(device: Device, made_options: Any) -> list[Any]:
     """The device's provider and the CPU behind it; a plug-in provider joins the options."""
     import onnxruntime as ort
 
     if device.provider == CPU:
         return [CPU]
     if device.provider in ort.get_available_providers():
-        return [device.provider, CPU]
+        load_cuda(device.provider)
+        return [(device.provider, settings(device)), CPU]
     found = [e for e in ort.get_ep_devices() if e.ep_name == device.provider]
     if not found:
         raise ValueError(
@@ -126,6 +132,30 @@ def providers(device: Device, made_options: Any) -> list[str]:
         )
     made_options.add_provider_for_devices(found[:1], {})
     return []
+
+
+def settings(device: Device) -> dict[str, str]:
+    """What a provider is told: which of its devices, and to keep to full float32.
+
+    Products of shortened numbers are off by a thousandth, and could not be told from wrong ones.
+    """
+    number = device.own_name.rpartition(":")[2]
+    told = {"device_id": number} if device.provider in _NUMBERED and number.isdigit() else {}
+    return told | ({"use_tf32": "0"} if device.provider == _CUDA[0] else {})
+
+
+@functools.cache
+def load_cuda(provider: str) -> None:
+    """Load CUDA's libraries from the packages that came with the provider, where it needs them.
+
+    They lie in folders that no loader searches by itself. What is missing says so on the terminal,
+    and again, in better words, when a session is made.
+    """
+    import onnxruntime as ort
+
+    if provider in _CUDA and hasattr(ort, "preload_dlls"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            ort.preload_dlls()
 
 
 def bound_run(made: Any, binding: Any, run_options: Any) -> Callable[[], None]:

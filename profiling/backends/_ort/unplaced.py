@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from placement.core.machine import Device
 from profiling.backends._ort import sessions
 from profiling.backends._ort.errors import told
 from profiling.backends._ort.items import ort_value, python_outputs
 from profiling.backends.base import Program
+from profiling.measuring.outputs import nudged
 
 
 class Unplaced(Program):
@@ -40,6 +43,14 @@ class Unplaced(Program):
         for name in self._names:
             self._binding.bind_output(name, "cpu")
         self._run()
+
+    def nudge(self) -> None:
+        noise = np.random.default_rng(0)
+        for name, value in self._feeds.items():
+            if value.is_tensor() and value.data_type() == "tensor(float)":
+                shaken = nudged(value.numpy(), noise)
+                self._feeds[name] = ort_value(shaken, value.data_type())
+                self._binding.bind_ortvalue_input(name, self._feeds[name])
 
     def outputs(self) -> dict[str, Any]:
         values = self._binding.get_outputs()

@@ -26,6 +26,7 @@ from profiling.backends._torch.run import as_array, as_tensor, named_outputs, us
 from profiling.backends._torch.streams import HOST as HOST_PLACE
 from profiling.backends._torch.streams import copied, place_of, queue_between, settled
 from profiling.backends.base import DeviceTimes, Program
+from profiling.measuring.outputs import ACROSS_DEVICES
 
 Stretch = tuple[Mark, Mark]
 Copy = Callable[[Any, Place, Place], Any]
@@ -39,7 +40,7 @@ class SpreadTorch(Program):
     """
 
     # Other devices sum in another order, and training steps carry that on.
-    tolerance = (1e-3, 1e-4)
+    tolerance = ACROSS_DEVICES
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ from profiling.backends._torch.lifetimes import lifetimes, written_over
 from profiling.backends._torch.planned import planned_peak_bytes
 from profiling.backends.base import Program
 from profiling.devices.cores import usable_cores
+from profiling.measuring.outputs import nudged
 
 _thread = threading.local()
 # Numbers of elements after which memory is aligned as before, whatever their type.
@@ -211,7 +212,7 @@ class WholeTorch(Program):
         self._arguments.update(state)
 
     def nudge(self) -> None:
-        noise = torch.Generator().manual_seed(0)
+        noise = np.random.default_rng(0)
         for name, value in self._arguments.items():
             if isinstance(value, torch.Tensor) and value.is_floating_point():
                 self._arguments[name] = _nudged(value, noise)
@@ -224,15 +225,12 @@ class WholeTorch(Program):
         self._arguments, self._spare, self._results = {}, {}, ()
 
 
-def _nudged(value: torch.Tensor, noise: torch.Generator) -> torch.Tensor:
-    """The same numbers, each off by up to eight units in its last place, by one of half precision.
-
-    Sums of hundreds of products are off by so much.
-    """
-    unit = torch.finfo(value.dtype).eps
-    part = unit * (8 if unit < 1e-6 else 1)
-    drawn = torch.rand(value.shape, generator=noise)
-    return (value * (1 + part * (2 * drawn - 1))).to(value.dtype)
+def _nudged(value: torch.Tensor, noise: np.random.Generator) -> torch.Tensor:
+    """`outputs.nudged` of a tensor; half precision by one unit in the last place."""
+    if value.dtype == torch.float32:
+        return torch.from_numpy(nudged(value.numpy(), noise))
+    drawn = torch.from_numpy(noise.uniform(-1.0, 1.0, tuple(value.shape)))
+    return (value * (1 + torch.finfo(value.dtype).eps * drawn)).to(value.dtype)
 
 
 def _whole(program: TorchProgram) -> tuple[list[str], fx.GraphModule]:

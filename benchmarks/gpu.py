@@ -1,9 +1,9 @@
-"""CPU and GPU together, live: PyTorch networks on each alone and where `auto` places them.
+"""CPU and GPU together, live: networks on each alone and where `auto` places them.
 
     python -m benchmarks.gpu [--json] [--steps N] [NETWORK ...]
 
 Networks are profiled on the whole CPU and on the first accelerator that PyTorch finds, for
-inference and as training steps. Each row ran live, its outputs compared with the unplaced model's
+inference and as training steps, and one ONNX network where ONNX Runtime has an accelerator. Each row ran live, its outputs compared with the unplaced model's
 on the CPU (rtol 1e-3), on the devices that its values were really found on. The rows "less memory"
 have an accelerator with three fifths of the memory that the whole step needs. Where there is no
 accelerator the script says so.
@@ -28,15 +28,14 @@ from profiling import backends
 from profiling.execution.execute import execute
 from profiling.measuring.lock import measuring
 
-NETWORKS = ("resnet50", "bert_base", "nmt")
-CAPPED = "nmt:training"
+NETWORKS = ("resnet50", "bert_base", "nmt", "onnx-resnet50")
 SHARE = 0.6
 
 
 def main() -> None:
     options = named(__doc__, (name for network in NETWORKS for name in _kinds(network)), steps=20)
     torch, any_gpu = backends.get("torch"), Device("cuda:0", "gpu", "torch", "cuda")
-    if all(map(torch.is_cpu, torch.devices())):
+    if all(d.on_host for name in ("torch", "onnxruntime") for d in backends.get(name).devices()):
         why = torch.why_missing(any_gpu, {})
         print(f"Nothing was measured: no accelerator is at hand ({why}).")
         return
@@ -58,7 +57,9 @@ def _kinds(network: str) -> tuple[str, ...]:
 def rows_of(name: str, steps: int) -> Iterator[dict[str, Any]]:
     model = pl.load(name)
     machine = pl.machine_for(model, pl.machine("local:1"))
-    first = next(d for d in machine.devices if not d.on_host)
+    first = next((d for d in machine.devices if not d.on_host), None)
+    if first is None:
+        return
     machine = _only(machine, (machine.devices[0], first))
     profile = pl.profile(model, machine)
     problem = pl.make_problem(model, machine, profile)
@@ -67,7 +68,7 @@ def rows_of(name: str, steps: int) -> Iterator[dict[str, Any]]:
         yield _row(name, f"{device.name} only", model, problem, placed.placement, steps)
     placed = place.place(problem, "auto")
     yield _row(name, "auto", model, problem, placed.placement, steps)
-    if name == CAPPED:
+    if name.endswith(":training"):
         yield from _capped(name, model, problem, profile, first, steps)
 
 

@@ -6,10 +6,12 @@ import pytest
 import placement as pl
 from placement import loaders
 from placement.core.verb_options import RunOptions
+from placement.schedule.segments import make_schedule
 from profiling import backends
 from profiling.backends._ort.sessions import CPU
 from profiling.devices.local import local_machine
 from profiling.execution.execute import execute
+from tests.profiling.live import problem_of
 from tests.webgpu.models import attention, cnn
 
 SAMPLES = [sample.name for sample in loaders.samples() if sample.name.startswith("onnx-")]
@@ -27,10 +29,10 @@ def machine():
 
 def ran(model, machine, every, **options):
     """A live run with every so many units on the accelerator, in turns with the CPU."""
-    problem = pl.make_problem(model, machine)
+    problem = problem_of(model, machine)
     where = (np.arange(problem.num_units) // every + 1) % len(machine.devices)
     placement = problem.placement_of(where)
-    schedule = pl.simulate(problem, placement).schedule
+    schedule = make_schedule(problem, placement)
     chosen = RunOptions(**{"steps": 3, "warmup": 1, **options})
     return execute(problem, schedule, chosen, model=model, baselines=False)
 
@@ -51,11 +53,10 @@ def test_bundled_networks_alone_and_in_parts(name, machine):
     for every in (7, 100_000):
         run = ran(model, machine, every)
         assert run.outputs_match, (name, every, run.max_abs_diff)
-    problem = pl.make_problem(model, machine)
     compiled = backends.compiled(model, machine)
     there = compiled.unplaced(machine.devices[1], compiled.feeds(0, {}))
     there.run(0)
-    assert problem.num_units and all(np.isfinite(v).all() for v in there.outputs().values())
+    assert all(np.isfinite(value).all() for value in there.outputs().values())
 
 
 def test_a_profile_has_the_times_of_both(machine):

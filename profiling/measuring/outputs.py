@@ -63,8 +63,8 @@ def _same(
     if isinstance(expected, Mapping):
         if not isinstance(actual, Mapping) or list(expected) != list(actual):
             return False, float("inf")
-        moved = list(nudged.values()) if isinstance(nudged, Mapping) else None
-        return _same(list(expected.values()), list(actual.values()), tolerance, moved)
+        inner = list(nudged.values()) if isinstance(nudged, Mapping) else None
+        return _same(list(expected.values()), list(actual.values()), tolerance, inner)
     if isinstance(expected, list | tuple):
         if not isinstance(actual, list | tuple) or len(expected) != len(actual):
             return False, float("inf")

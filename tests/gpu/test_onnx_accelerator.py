@@ -6,6 +6,7 @@ import pytest
 import placement as pl
 from placement import loaders
 from placement.core.verb_options import RunOptions
+from placement.loaders import load
 from placement.schedule.segments import make_schedule
 from profiling import backends
 from profiling.backends._ort.sessions import CPU
@@ -40,7 +41,7 @@ def ran(model, machine, every, **options):
 @pytest.mark.parametrize("make", [cnn, attention])
 @pytest.mark.parametrize("every", [1, 2, 100])
 def test_small_models_in_parts(make, every, machine, tmp_path):
-    run = ran(pl.load(str(make(tmp_path))), machine, every)
+    run = ran(load(make(tmp_path)), machine, every)
     assert run.outputs_match, run.max_abs_diff
     providers = {d.name: d.provider for d in machine.devices}
     used = {s.device for s in run.timeline.spans if s.kind == "compute"}

@@ -3,10 +3,10 @@
     python -m benchmarks.gpu [--json] [--steps N] [NETWORK ...]
 
 Networks are profiled on the whole CPU and on the first accelerator that PyTorch finds, for
-inference and as training steps, and one ONNX network where ONNX Runtime has an accelerator. Each row ran live, its outputs compared with the unplaced model's
-on the CPU (rtol 1e-3), on the devices that its values were really found on. The rows "less memory"
-have an accelerator with three fifths of the memory that the whole step needs. Where there is no
-accelerator the script says so.
+inference and as training steps, and one ONNX network where ONNX Runtime has an accelerator. Each
+row ran live, its outputs compared with the unplaced model's on the CPU, on the devices that its
+values were really found on. The rows "less memory" have an accelerator with three fifths of the
+memory that the whole step needs. Where there is no accelerator the script says so.
 """
 
 import json

@@ -4,6 +4,7 @@ import json
 import signal
 import time
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ from placement.cli.reading import (
     read_timeline,
     read_whole,
 )
-from placement.core.formatting import counted
+from placement.core.formatting import counted, num_bytes
+from placement.core.machine import Device
 from placement.core.objective import Objective
 from placement.core.verb_options import (
     CompareOptions,
@@ -111,14 +113,22 @@ def machine(options: Namespace) -> int:
         preset = as_preset(found, Path(options.preset).stem)
         write_out(options.preset, machine_to_text(preset))
     answer = answers.of_machine(found)
-    lines = [
-        f"{d.name}: {d.label or d.kind}, {counted(d.cores, 'core')}, {d.provider or d.runtime}"
-        + (f", in the memory of {d.memory}" if d.memory else "")
-        for d in found.devices
-    ]
+    lines = [", ".join(_about(d)) for d in found.devices]
     lines += [f"note: {found.note}"] if found.note else []
     lines += [f"source: {source}" for source in found.sources]
     return print_answer(options, answer, lines)
+
+
+def _about(device: Device) -> Iterator[str]:
+    """A device in short: what it is, how large, and who drives it."""
+    yield f"{device.name}: {device.label or device.kind}"
+    if device.kind == "cpu":
+        yield counted(device.cores, "core")
+    elif device.memory_bytes is not None:
+        yield num_bytes(device.memory_bytes)
+    yield device.provider or device.runtime
+    if device.memory:
+        yield f"in the memory of {device.memory}"
 
 
 def hosts(options: Namespace) -> int:

@@ -420,6 +420,13 @@ def test_rules_for_loads_are_refused_where_they_say_nothing(tmp_path):
     assert "use 1 or more" in refused(*throughput, "--cluster-size=2", "--slow-link-factor=nan")
 
 
+def test_a_gpu_is_told_by_its_memory_and_a_cpu_by_its_cores():
+    lines = call_here("machine", "--machine", "desktop-24gb").stdout.splitlines()
+    cpu = next(line for line in lines if line.startswith("cpu:0:"))
+    gpu = next(line for line in lines if line.startswith("cuda:0:"))
+    assert " core" in cpu and "GiB" in gpu and " core" not in gpu
+
+
 def test_a_machine_can_be_read_as_it_is_listed():
     told = answer("machine")
     machine = machine_from_json(told)

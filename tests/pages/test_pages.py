@@ -11,6 +11,7 @@ from pages.ui import canvas
 from pages.ui.session.current import snapshot
 from pages.ui.shell import messages
 from placement import list_placers
+from profiling.execution.execute import BY_ROUNDING
 from studio import editing
 from studio import snapshot as studio
 from studio.jobs import jobs
@@ -484,6 +485,14 @@ def test_outputs_that_differ_fallbacks_and_emulation_stand_out():
     assert "Emulated: this run followed a virtual clock" in shown
     assert "Lanes ran in Python, because value 'n3' has no fixed shape." in shown
     assert "Fell back: Op n3" in shown and "Emulated step time" in [m.label for m in app.metric]
+
+
+def test_outputs_that_rounding_alone_moves_are_told_as_such():
+    app, project = opened("run")
+    finished_run(project, max_abs_diff=0.5, outputs_note=BY_ROUNDING)
+    outputs = metric(checked(app.run()), "Outputs")
+    assert outputs.value == "match" and outputs.help.endswith(BY_ROUNDING)
+    assert outputs.delta == "largest difference 0.5, by rounding alone"
 
 
 def test_older_runs_can_be_looked_at_again():

@@ -142,7 +142,8 @@ def difference(result: RunResult) -> str:
     if result.skipped_outputs_reason:
         return glossary.plain(result.skipped_outputs_reason)
     largest = result.max_abs_diff
-    return "" if largest is None else f"largest difference {largest:.2g}"
+    said = "" if largest is None else f"largest difference {largest:.2g}"
+    return f"{said}, by rounding alone" if result.outputs_note else said
 
 
 def timelines(

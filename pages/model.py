@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.ui.panels import editor
 from pages.ui.session.current import studio
-from pages.ui.shell import frame, open_model
+from pages.ui.shell import frame, glossary, open_model
 from pages.ui.shell.messages import plain_errors
 
 frame.around()
@@ -13,5 +13,8 @@ with st.sidebar:
     open_model.show(now)
 with plain_errors():
     open_model.summary(now)
-    editor.show()
+    if now.unplaced:
+        st.error(glossary.plain(now.unplaced))
+    else:
+        editor.show()
     open_model.command_line()

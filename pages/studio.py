@@ -1,7 +1,9 @@
 """Studio page: the graph, what its placement costs and what would change that, on one screen."""
 
+import streamlit as st
+
 from pages.ui.canvas import picture
-from pages.ui.desk import corner, desk, dock, present, score, strip
+from pages.ui.desk import corner, desk, dock, present, score, strip, unplaced
 from pages.ui.forms import place_form
 from pages.ui.lessons import panel
 from pages.ui.panels import editor, export, rules, search_account
@@ -13,6 +15,9 @@ from studio import lesson
 frame.around()
 now = studio()
 desk.lay(now)
+if now.unplaced:
+    unplaced.show(now)
+    st.stop()
 drawing = desk.drawing(now)
 if choices.presenting():
     present.lay()

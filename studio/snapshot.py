@@ -153,6 +153,15 @@ class Studio:
         assert found is not None
         return found
 
+    @cached_property
+    def unplaced(self) -> str:
+        """Why there is no placement to look at, in a sentence; empty where there is one."""
+        try:
+            _ = self.named
+        except ValueError as error:
+            return str(error)
+        return ""
+
     def _fill_shelf(self) -> None:
         """Place the model for a first look, only to be looked at where that cannot be written."""
         if not self.session.may_write() and not self.session.unwritable():

@@ -159,18 +159,34 @@ class Tokens:
 
 
 @dataclass(frozen=True)
+class Narrower:
+    """Weights as they would be stored in fewer bits: the type, and the bytes that each op reads."""
+
+    dtype: str
+    param_bytes: tuple[Bytes, ...]
+
+
+@dataclass(frozen=True)
 class Graph:
     """A directed acyclic graph of ops, listed in topological order, and their tensors.
 
     `tokens` says what a step is to whoever generates text with it, None for any other graph.
+    `narrower` has the types that its weights could be stored in instead, the widest first.
     """
 
     name: str
     ops: tuple[Op, ...]
     tensors: tuple[Tensor, ...]
     tokens: Tokens | None = None
+    narrower: tuple[Narrower, ...] = ()
 
     def __post_init__(self) -> None:
+        for stored in self.narrower:
+            if len(stored.param_bytes) != len(self.ops):
+                raise ValueError(
+                    f"Graph {shown(self.name)} has {len(self.ops)} ops, and weights in"
+                    f" {shown(stored.dtype)} for {len(stored.param_bytes)}; give those of each op."
+                )
         position = {op.name: i for i, op in enumerate(self.ops)}
         if len(position) != len(self.ops):
             twice = _first_repeated(op.name for op in self.ops)

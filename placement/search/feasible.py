@@ -10,15 +10,18 @@ alone settle it.
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.costs import Floats
-from placement.core.graph import Ints
+from placement.core.formatting import apart, num_bytes
+from placement.core.graph import Ints, Narrower
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Problem
 from placement.core.violations import needed_bytes, violations
+from placement.costs.offload import refusal, with_offload
 from placement.schedule.segments import cut_value_s, cuts_of, make_schedule
 from placement.simulator.evaluator import can_overflow, has_requests
 from placement.simulator.lowering import host_of
@@ -134,38 +137,99 @@ def require_memory(problem: Problem, placement: Placement) -> Placement:
 
 def require_room_for_weights(problem: Problem) -> None:
     """ValueError where the weights alone exceed all devices, or a unit each device it may use."""
+    reason = no_room_for_weights(problem)
+    if reason:
+        raise ValueError(f"{reason}; {remedy(problem)}.")
+
+
+def no_room_for_weights(problem: Problem) -> str:
+    """Why no placement at all keeps to memory, as far as weights alone tell, without a full stop;
+    empty where they do not."""
     limits, weights = limit_bytes(problem), unit_bytes(problem)
     total = limits[_own(problem)].sum()
     if weights.sum() > total:
-        raise ValueError(
-            f"The weights need {weights.sum():.0f} bytes, all devices together have"
-            f" {total:.0f}; {remedy(problem)}."
-        )
-    most = np.where(problem.allowed, limits, -1.0).max(axis=1, initial=-1.0)
-    too_big = np.flatnonzero(weights > most)
-    if too_big.size:
-        unit = int(too_big[0])
-        name = problem.graph.ops[problem.ops_of_unit[unit][0]].name
-        raise ValueError(
-            f"The weights of op {name!r} and what moves with it need {weights[unit]:.0f} bytes, no"
-            f" device it may run on has more than {most[unit]:.0f}; {remedy(problem)}."
-        )
+        needed, there = apart(float(weights.sum()), float(total))
+        return f"The weights need {needed}, all devices together have {there}"
+    unit = _too_big(problem)
+    if unit is None:
+        return ""
+    name = problem.graph.ops[problem.ops_of_unit[unit][0]].name
+    needed, there = apart(float(weights[unit]), _most_bytes(problem)[unit])
+    return (
+        f"The weights of op {name!r} and what moves with it need {needed}, no device it may run on"
+        f" has more than {there}"
+    )
+
+
+def _most_bytes(problem: Problem) -> Floats:
+    """The most memory that a device has on which a unit (U,) may run."""
+    limits = limit_bytes(problem)
+    most: Floats = np.where(problem.allowed, limits, -1.0).max(axis=1, initial=-1.0)
+    return most
+
+
+def _too_big(problem: Problem) -> int | None:
+    """The first unit that no device holds on which it may run."""
+    too_big = np.flatnonzero(unit_bytes(problem) > _most_bytes(problem))
+    return int(too_big[0]) if too_big.size else None
 
 
 def _lacks(problem: Problem, placement: Placement) -> str:
     missing = missing_bytes(problem, placement)
     return ", ".join(
-        f"device {problem.machine.devices[d].name!r} lacks {missing[d]:.0f} bytes"
+        f"device {problem.machine.devices[d].name!r} lacks {num_bytes(missing[d])}"
         for d in np.flatnonzero(missing)
     )
 
 
 def remedy(problem: Problem) -> str:
-    pins = " remove pins," if problem.pins else ""
-    limited = any(not d.on_host and d.memory_bytes is not None for d in problem.machine.devices)
-    is_model = problem.memory_model == "live" and not problem.offloads
-    stream = " let weights stream from host memory (--offload)," if limited and is_model else ""
-    return f"give the devices more memory,{pins}{stream} use a smaller batch or add a device"
+    """What helps where memory lacks: only what was found to, by placing within memory once more."""
+    ways = list[str]()
+    if problem.pins and _has_room(replace(problem, pins=())):
+        ways.append("remove pins")
+    smaller = [s.dtype for s in problem.kernels.narrower if _has_room(_stored_as(problem, s))]
+    if smaller:
+        ways.append(
+            f"store the weights as {' or '.join(smaller)} (--dtype; in the studio Model, Open"
+            " dimensions)"
+        )
+    streams = not problem.offloads and not refusal(problem) and with_offload(problem)
+    if streams and streams is not problem and _has_room(streams):
+        ways.append("let weights stream from host memory (--offload; in the studio Devices)")
+    if _has_batch(problem) and not no_room_for_weights(problem):
+        ways.append("use a smaller batch")
+    ways.append("give the devices more memory")
+    if _too_big(problem) is None:
+        ways.append("add a device")
+    return " or ".join(filter(None, (", ".join(ways[:-1]), ways[-1])))
+
+
+def _has_room(problem: Problem) -> bool:
+    """Whether a placement within memory is found at once; one that is hard to find does not count.
+
+    Tried are each device for all that it may run, and what packing makes of it.
+    """
+    if no_room_for_weights(problem):
+        return False
+    others = problem.allowed.argmax(axis=1)
+    alone = [
+        problem.placement_of(np.where(problem.allowed[:, d], d, others))
+        for d in range(problem.num_devices)
+    ]
+    tried = itertools.chain(alone, repacked(problem, alone[0]))
+    return any(not missing_bytes(problem, placement).any() for placement in tried)
+
+
+def _stored_as(problem: Problem, stored: Narrower) -> Problem:
+    """The problem with weights of fewer bits, whose times are those of before."""
+    pairs = zip(problem.kernels.ops, stored.param_bytes, strict=True)
+    ops = tuple(replace(op, param_bytes=weights) for op, weights in pairs)
+    return replace(problem, kernels=replace(problem.kernels, ops=ops, narrower=()))
+
+
+def _has_batch(problem: Problem) -> bool:
+    """Whether a step takes in several samples at a time, as far as the shapes of inputs tell."""
+    return any(tensor.shape and tensor.shape[0] > 1 for tensor in problem.graph.inputs)
 
 
 # Shares of the limits that packing keeps for values.
@@ -301,8 +365,5 @@ def best_of(problem: Problem, placements: Iterable[Placement]) -> Placement:
         if value_s < (math.inf if best is None else best[0]):
             best = (value_s, placement)
     if best is None:
-        raise ValueError(
-            "No placement within memory was found; give the devices more memory, remove pins or"
-            " use a smaller batch."
-        )
+        raise ValueError(f"No placement within memory was found; {remedy(problem)}.")
     return best[1]

@@ -78,3 +78,38 @@ def test_steps_of_generating_say_tokens_a_second_and_the_first_token(tiny):
     assert (rows["Tokens"], rows["Time to first token"]) == ([rate], [first])
     slower = comparison.figures(now, now.problem)
     assert slower["As it is"] == slower["What if"] and rate in slower["As it is"][0]
+
+
+CPU = {"name": "cpu:0", "memory_bytes": 30_000, "flops_per_s": 1e9, "memory_bytes_per_s": 1e9}
+SMALL = {"name": "small", "devices": [CPU], "links": []}
+
+
+@pytest.fixture
+def too_large(configuration, tmp_path, monkeypatch):
+    """A project whose model no device holds as it is, and the app that shows it."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    project = store.create()
+    project.change(model_kind="path", model=str(configuration), dims=DIMS)
+    name = project.keep_upload("small.json", json.dumps(SMALL).encode(), "machines")
+    project.change(machine=name)
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    return project, app.run()
+
+
+def test_what_does_not_fit_is_said_once_with_the_way_out(too_large):
+    project, app = too_large
+    for page in ("studio", "model"):
+        go(app, page)
+        assert not app.exception, (page, app.exception[0].message)
+        assert len(app.error) == 1, [error.value for error in app.error]
+        said = app.error[0].value
+        assert "KiB" in said and "int4" in said, said
+        assert not any(char.isdigit() and said.count(char * 6) for char in said), said
+    go(app, "studio")
+    place = next(button for button in app.button if button.label == "Place")
+    assert place.disabled and "weights need" in place.help
+    project.change(dims={**DIMS, "dtype": "int4"})
+    app.run()
+    assert not app.error and not app.exception
+    assert not next(button for button in app.button if button.label == "Place").disabled

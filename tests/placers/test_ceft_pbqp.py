@@ -201,7 +201,7 @@ def test_tight_memory_is_kept():
     assert violations(problem, make_schedule(problem, placement)) == ()
     for device in content["devices"]:
         device["memory_bytes"] = 30
-    with pytest.raises(ValueError, match=r"need 100 bytes, all devices together have 90"):
+    with pytest.raises(ValueError, match=r"need 100 B, all devices together have 90 B"):
         CeftPbqp().place(problem_from_json(content, "too tight"))
 
 

@@ -171,7 +171,7 @@ def test_where_nothing_fits_a_sentence_says_what_to_do(name):
     full = replace(problem, graph=graph, kernels=graph, memory_model="sum")
     with pytest.raises(ValueError, match=r"No placement within all limits was found; give the"):
         place(with_memory(full, 80), name)
-    with pytest.raises(ValueError, match=r"The weights need 150 bytes, all devices together"):
+    with pytest.raises(ValueError, match=r"The weights need 150 B, all devices together"):
         place(with_memory(full, 70), name)
 
 

@@ -32,6 +32,9 @@ def part(name: str, *, in_line: bool = False) -> DeltaGenerator:
 def lay(now: Studio) -> None:
     """Turn the page into a desk, with the edges of dock and inspector."""
     st.html(ASSETS / "desk.css")
+    if now.unplaced:
+        # Nothing stands in the dock, nor in the inspector.
+        return
     with part("edges"):
         _edges()(
             key="desk-edges-drawn",

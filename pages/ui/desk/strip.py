@@ -21,6 +21,14 @@ def show(now: Studio) -> None:
         run_form.button(now, lambda: dock.open_tab(dock.RUN))
 
 
+def show_unplaced(now: Studio) -> None:
+    """What of it there is where nothing is placed: what is open, and the methods."""
+    with desk.part("strip", in_line=True):
+        _opened(now)
+        if not lesson.hides(now, "methods"):
+            place_form.show(now)
+
+
 def _opened(now: Studio) -> None:
     """Project, model and machine, each with the way to where it is changed."""
     with desk.part("opened", in_line=True):

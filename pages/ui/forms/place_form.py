@@ -15,6 +15,7 @@ from placement.core import formatting
 from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
 from placement.placers import current_name
+from placement.search.feasible import no_room_for_weights
 from studio.jobs import command_line, jobs, kinds, methods
 from studio.jobs.methods import Method
 from studio.snapshot import Studio
@@ -162,7 +163,7 @@ def selection_button(now: Studio) -> None:
 
 
 def _button(now: Studio, method: Method) -> None:
-    fits = _fits(now, method)
+    reason = _why_not(now, method)
     st.button(
         "Place",
         type="primary",
@@ -170,14 +171,22 @@ def _button(now: Studio, method: Method) -> None:
         on_click=_start,
         args=(_goal_key(now), now.settings.objective),
         help="Let the method decide which device runs what."
-        if fits
-        else "This method does not work for the chosen goal.",
+        if not reason
+        else glossary.plain(reason),
     )
 
 
 def _is_locked(now: Studio, method: Method) -> bool:
     busy = jobs.is_live(now.project.folder, "place")
-    return busy or not _fits(now, method) or not choices.may_write()
+    return busy or bool(_why_not(now, method)) or not choices.may_write()
+
+
+def _why_not(now: Studio, method: Method) -> str:
+    """Why the method has nothing to begin with, in a sentence; empty where it has."""
+    if not _fits(now, method):
+        return "This method does not work for the chosen goal."
+    reason = no_room_for_weights(now.problem)
+    return f"No method can place this: {reason}." if reason else ""
 
 
 def _fits(now: Studio, method: Method) -> bool:
@@ -225,6 +234,8 @@ def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
     if not _fits(now, asked.method):
         goal = now.settings.objective.heading
         choices.say("warning", f"{name} does not work for the goal {goal}; choose another method.")
+    elif _why_not(now, asked.method):
+        choices.say("warning", _why_not(now, asked.method))
     elif not jobs.is_live(now.project.folder, "place"):
         policy_fields.make_room(now)
         kinds.start_place(now, asked.options, ops)

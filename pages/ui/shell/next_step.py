@@ -41,6 +41,9 @@ def _next(now: Studio, page: str) -> Step | None:
         return None
     try:
         _ = now.model, now.machine
+        if page in ("studio", "model") and now.unplaced:
+            # The page itself says why, and what would help.
+            return None
         return STEPS.get(page, _nothing)(now)
     except ValueError:
         # Why the model cannot be opened is said by the page itself.

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from placement.core.formatting import num_bytes
-from placement.core.graph import TOKEN_TASKS
+from placement.core.graph import TOKEN_TASKS, Narrower
 from placement.core.model import Model, SymbolicDim
 from placement.formats.huggingface import configuration, headers
 from placement.formats.huggingface.architecture import network
@@ -19,11 +19,11 @@ from placement.formats.huggingface.generation import Step, step_program
 from placement.formats.huggingface.inputs import has_words, inputs_of
 from placement.formats.torch.export import program_of
 from placement.formats.torch.exporting import exported
-from placement.formats.torch.graph import graph_of
+from placement.formats.torch.graph import graph_of, param_bytes_of
 from placement.formats.torch.optimisers import optimiser
 from placement.formats.torch.program import TorchProgram
 from placement.formats.torch.stacks import Unlike, traced
-from placement.formats.torch.stored import stored_as
+from placement.formats.torch.stored import computed_in, stored_as
 from placement.formats.torch.training import training_program
 
 TASKS = ("inference", "prefill", "decode", "training")
@@ -79,8 +79,7 @@ def open_configuration(
         config = configuration.configuration(content, settings.depth, settings.context)
     stated = configuration.stated_dtype(content) or headers.dtype_of(stored or {}) or "float32"
     dtype = settings.dtype or stated
-    # Weights that are stored smaller are computed with in the type that the configuration states.
-    computed = ("bfloat16" if stated == "float32" else stated) if dtype in STORED else dtype
+    computed = _computed(dtype, stated)
     module = network(config, content.get("architectures"), getattr(torch, computed))
     sizes = _sizes(module, settings)
     tokens, told = None, []
@@ -110,8 +109,33 @@ def open_configuration(
         *configuration.notes_of(content),
         *([f"The files beside it confirm the shapes of {found:,} tensors"] if stored else []),
     )
-    graph = dataclasses.replace(graph_of(program), tokens=tokens)
+    # What is trained cannot be stored in fewer bits.
+    trains = settings.task == "training"
+    narrower = () if trains else _narrower(program, module, dtype, stated)
+    graph = dataclasses.replace(graph_of(program), tokens=tokens, narrower=narrower)
     return Model(graph, program, notes=notes)
+
+
+def _computed(dtype: str, stated: str) -> str:
+    """The type to compute in: that of the configuration where weights are stored in fewer bits."""
+    if dtype not in STORED:
+        return dtype
+    return "bfloat16" if stated == "float32" else stated
+
+
+def _narrower(
+    program: TorchProgram, module: nn.Module, dtype: str, stated: str
+) -> tuple[Narrower, ...]:
+    """The types that weights could be stored in with fewer bits."""
+    parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+
+    def stored(word: str) -> Narrower:
+        same = computed_in(program, getattr(torch, _computed(word, stated)), parameters)
+        return Narrower(word, param_bytes_of(stored_as(same, word) if word in STORED else same))
+
+    types = ("float32", "bfloat16", *STORED)
+    width = "bfloat16" if dtype == "float16" else dtype
+    return tuple(map(stored, types[types.index(width) + 1 :] if width in types else STORED))
 
 
 def _cache_in_words(entries: Mapping[str, Entry], step: Step) -> str:

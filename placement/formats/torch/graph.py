@@ -42,6 +42,12 @@ def graph_of(program: TorchProgram) -> Graph:
     return Graph(program.name, ops, tensors)
 
 
+def param_bytes_of(program: TorchProgram) -> tuple[int, ...]:
+    """Bytes of weights by op, in the order of `graph_of`."""
+    held = _held_bytes(program, _readers(program))
+    return tuple(held.get(node.name, (0, 0))[0] for node in program.kernels)
+
+
 def _readers(program: TorchProgram) -> dict[str, tuple[str, ...]]:
     """The kernels that read each value, in order."""
     found: dict[str, list[str]] = {}

@@ -5,6 +5,7 @@ words, the layer that gives words, norms and biases as they are. Scales are left
 16 bits for 128 weights they are 1.6 % of int8 and 3 % of int4.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import torch
@@ -30,6 +31,18 @@ def stored_as(program: TorchProgram, stored: str) -> TorchProgram:
             if value.dim() >= 2 and value.is_floating_point() and not is_table:
                 small[place] = value.numel() * BITS[stored] // 8
     return replace(program, stored_bytes=small)
+
+
+def computed_in(
+    program: TorchProgram, dtype: torch.dtype, parameters: Collection[str]
+) -> TorchProgram:
+    """The same program with the bytes that its parameters, by name, have in another type."""
+    weights = {
+        place: value.numel() * dtype.itemsize
+        for place, value in program.state.items()
+        if program.labels[place] in parameters
+    }
+    return replace(program, stored_bytes={**program.stored_bytes, **weights})
 
 
 def _places(program: TorchProgram, value: object) -> list[str]:

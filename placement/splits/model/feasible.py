@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from placement.core.formatting import num_bytes
 from placement.splits.model.contract import Units
 
 
@@ -15,8 +16,9 @@ def require_room(units: Units) -> None:
         who, size = _name(units, u), float(units.size_bytes[u])
         if size > limit and k:
             raise ValueError(
-                f"{who} must be on one accelerator and needs {size:.0f} bytes, {size - limit:.0f}"
-                f" more than its {limit:.0f}; raise the memory or let a CPU run it."
+                f"{who} must be on one accelerator and needs {num_bytes(size)},"
+                f" {num_bytes(size - limit)} more than its {num_bytes(limit)}; raise the memory"
+                " or let a CPU run it."
             )
         raise ValueError(
             f"{who} must share a device, but pins and supported devices leave none for all of it;"
@@ -25,16 +27,16 @@ def require_room(units: Units) -> None:
     bound = np.where(~units.on_cpu, units.size_bytes, 0.0)
     if bound.sum() > k * limit:
         raise ValueError(
-            f"What only accelerators may run needs {bound.sum():.0f} bytes,"
-            f" {bound.sum() - k * limit:.0f} more than the {k} accelerators have together"
-            f" ({k * limit:.0f}); add memory or accelerators, or let a CPU run some of it."
+            f"What only accelerators may run needs {num_bytes(bound.sum())},"
+            f" {num_bytes(bound.sum() - k * limit)} more than the {k} accelerators have together"
+            f" ({num_bytes(k * limit)}); add memory or accelerators, or let a CPU run some of it."
         )
     for d in range(k):
         pinned = float(units.size_bytes[units.pinned == d].sum())
         if pinned > limit:
             raise ValueError(
-                f"The ops pinned to accelerator {d} need {pinned:.0f} bytes, {pinned - limit:.0f}"
-                f" more than its {limit:.0f}; pin fewer."
+                f"The ops pinned to accelerator {d} need {num_bytes(pinned)},"
+                f" {num_bytes(pinned - limit)} more than its {num_bytes(limit)}; pin fewer."
             )
 
 

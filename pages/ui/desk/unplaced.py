@@ -1,0 +1,24 @@
+"""The Studio page where the model is on no device: why, once, and where that can be changed."""
+
+import streamlit as st
+
+from pages.ui.desk import corner, desk, strip
+from pages.ui.panels import search_account
+from pages.ui.shell import glossary, job_status
+from studio.snapshot import Studio
+
+
+def show(now: Studio) -> None:
+    """Draw it on the desk; another method may find a placement where the first one did not."""
+    strip.show_unplaced(now)
+    corner.show()
+    with desk.part("graph"):
+        st.error(glossary.plain(now.unplaced))
+        with st.container(horizontal=True, key="unplaced-ways"):
+            for page, label in (("model", "Model: its sizes"), ("devices", "Devices: the machine")):
+                st.page_link(f"pages/{page}.py", label=label, icon=":material/arrow_forward:")
+    with desk.part("inspector"):
+        job_status.follow(now, "place", search_account.live)
+    with desk.part("working"):
+        job_status.show(now, "place")
+        job_status.show(now, "profile")

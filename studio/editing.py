@@ -105,6 +105,17 @@ def _why_blocked(now: Studio, error: Blocked) -> str:
     return f"{called(later)!r} cannot run before {called(earlier)!r}: {waits}."
 
 
+def label(now: Studio, step: edits.Edit) -> str:
+    """What a step is called; a single op as people call it, and not as its file does."""
+    op = step.ops[0] if len(step.ops) == 1 else ""
+    called = names_of(now.model.graph).of(op)
+    if op and step.label.startswith(f"{op} "):
+        return called + step.label.removeprefix(op)
+    if op and step.label.endswith(f" {op}"):
+        return step.label.removesuffix(op) + called
+    return step.label
+
+
 def reorder(now: Studio, ops: Sequence[str], before: Sequence[str]) -> str:
     """Let ops run right before others of their device, or last there without any; what to tell.
 

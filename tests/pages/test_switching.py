@@ -126,6 +126,17 @@ def test_a_model_is_opened_with_the_sizes_that_it_has_in_its_project(monkeypatch
 def test_names_of_projects_are_told_apart(taken, name):
     for one in taken:
         store.create().change(name=one)
-    assert model_project.free_name("/some/where/net.onnx") == name
-    assert model_project.free_name("/some/where/llama/config.json") == "llama"
-    assert model_project.free_name("config.json") == "config"
+    assert model_project.free_name("path", "/some/where/net.onnx") == name
+    assert model_project.free_name("path", "/some/where/llama-3.1/config.json") == "llama-3.1"
+    assert model_project.free_name("file", "config.json") == "config"
+    assert model_project.free_name("sample", "llama-3.1-70b") == "llama-3.1-70b"
+
+
+def test_a_goal_is_of_the_project_it_was_chosen_for():
+    app, first = opened(model="onnx-squeezenet", machine="null-2", objective="throughput")
+    open_sample(checked(app.run()), "onnx-alexnet")
+    second = store.find(open_id(app))
+    assert second.settings.machine == "null-2"
+    assert second.settings.objective == store.Settings("", 0.0).objective != "throughput"
+    open_sample(app, "onnx-squeezenet")
+    assert open_id(app) == first.id and first.settings.objective == "throughput"

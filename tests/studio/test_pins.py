@@ -8,6 +8,7 @@ from pages.ui.session import cache
 from pages.ui.session.current import snapshot
 from placement.constraints import pins as pinning
 from placement.core.placement import Placement
+from placement.drawing.names import names_of
 from studio import editing
 from studio.project import pins
 from studio.project.edits import Edit, History
@@ -44,6 +45,18 @@ def test_pins_are_on_disk_and_undone_without_a_copy_of_the_placement(project):
     assert now(project).pins == {first: device}
     pins.unpin(now(project), [first])
     assert now(project).pins == {} and now(project).placement == before
+
+
+def test_the_list_of_changes_calls_an_op_as_the_picture_does(project):
+    names = names_of(now(project).model.graph)
+    op = next(op for op in now(project).placement.device_of if names.is_made(op))
+    elsewhere = other(project, now(project).placement.device_of[op])
+    editing.edit(now(project), [op], elsewhere)
+    pins.pin(now(project), [op])
+    pins.unpin(now(project), [op])
+    known = names.of(op)
+    said = [editing.label(now(project), step) for step in now(project).history.done]
+    assert said == [f"{known} to {elsewhere}", f"pin {known}", f"unpin {known}"]
 
 
 def test_a_pinned_op_does_not_move_and_the_reason_says_what_to_do(project):

@@ -326,10 +326,7 @@ PLACES: Mapping[str, Callable[[Studio], Place]] = {PATH: _path, CHANGES: _change
 
 def _label(now: Studio, change: Edit) -> str:
     """What a change is called; a single op as the picture calls it, and not as its file does."""
-    name = change.ops[0] if len(change.ops) == 1 else ""
-    if not name or not change.label.startswith(f"{name} "):
-        return shortened(change.label, MOST_LABEL)
-    return shortened(names_of(now.model.graph).of(name) + change.label[len(name) :], MOST_LABEL)
+    return shortened(editing.label(now, change), MOST_LABEL)
 
 
 def _num_changes(now: Studio) -> int:

@@ -9,7 +9,6 @@ from pages.ui.session.current import edit
 from pages.ui.shell import glossary
 from placement.core import formatting
 from studio import editing
-from studio.project.edits import History
 from studio.snapshot import Studio
 
 # More are reached by going back to the oldest of these first.
@@ -31,7 +30,7 @@ def folded(now: Studio) -> None:
         with box:
             _count(now)
             with st.container(height=min(320, 40 + 44 * (of + 1)), gap="xxsmall"):
-                _entries(now.history)
+                _entries(now)
 
 
 def show(now: Studio) -> None:
@@ -41,7 +40,7 @@ def show(now: Studio) -> None:
         return
     _count(now)
     with st.container(gap="xxsmall"):
-        _entries(now.history)
+        _entries(now)
 
 
 def _num_steps(now: Studio) -> int:
@@ -55,15 +54,16 @@ def _count(now: Studio) -> None:
     st.caption(made, help=HELP)
 
 
-def _entries(history: History) -> None:
+def _entries(now: Studio) -> None:
     """Newest first, from a little after the step that was made last down to the start."""
+    history = now.history
     done = len(history.done)
     steps = [*history.done, *reversed(history.undone)]
     last = min(len(steps), done + MOST_SHOWN // 2)
     first = max(0, last - MOST_SHOWN)
     locked = not choices.may_write()
     for number in range(last, first, -1):
-        label = glossary.plain(f"{number}: {steps[number - 1].label}", 70)
+        label = glossary.plain(f"{number}: {editing.label(now, steps[number - 1])}", 70)
         _entry(
             number, label if number <= done else f":gray[{label} (undone)]", number == done, locked
         )

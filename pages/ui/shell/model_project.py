@@ -14,8 +14,9 @@ from placement.files import output
 from studio.project import store
 from studio.project.store import Project
 
-# What a new project takes over from the one before: nobody has changed the machine or the goal.
-COMMON = ("machine", "lanes", "objective")
+# What a new project takes over from the one before: nobody has changed the machine. A goal is
+# chosen for a project; another one begins with that of every project.
+COMMON = ("machine", "lanes")
 
 
 def home_of(
@@ -57,7 +58,7 @@ def enter(home: Project, kind: str, model: str) -> None:
     # A new one may have the model by chance: the default sample.
     is_known = home.settings.touched and _is_of(home, kind, model)
     if not is_known:
-        home.change(model_kind=kind, model=model, name=free_name(model))
+        home.change(model_kind=kind, model=model, name=free_name(kind, model))
     choices.show_project(home)
     left = f"{opened.settings.name!r} is kept as it was: Projects, on the left, leads back to it."
     if is_known:
@@ -68,7 +69,7 @@ def enter(home: Project, kind: str, model: str) -> None:
 
 def _set_in_place(project: Project, kind: str, model: str) -> None:
     before = project.settings
-    name = before.name if before.touched else free_name(model)
+    name = before.name if before.touched else free_name(kind, model)
     dims = before.dims if _is_of(project, kind, model) else {}
     project.change(model_kind=kind, model=model, dims=dims, name=name)
     choices.select(())
@@ -91,14 +92,15 @@ def _is_of(project: Project, kind: str, model: str) -> bool:
     return (settings.model_kind, settings.model) == (kind, model)
 
 
-def free_name(model: str) -> str:
+def free_name(kind: str, model: str) -> str:
     """The model's name, with a number where a project has that name already.
 
-    A configuration is called by its folder, as everybody's have the same name.
+    A file is called without its ending, and a configuration by its folder, as everybody's have the
+    same name.
     """
     path = Path(model)
     named = path.parent.name if path.name == "config.json" else ""
-    stem = (named or path.stem)[: store.LONGEST_NAME - 5]
+    stem = (model if kind == "sample" else named or path.stem)[: store.LONGEST_NAME - 5]
     taken, name, number = {p.settings.name for p in store.recent(limit=None)}, stem, 1
     while name in taken:
         number += 1

@@ -10,12 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 import placement as pl
 from pages.ui.panels import charts, search_account
+from pages.ui.session import choices
 from pages.ui.session.current import snapshot
 from studio.jobs import jobs
 from studio.jobs import process as worker
 from studio.jobs.event_log import decoded
 from studio.jobs.records import About
-from studio.project import store
+from studio.project import pins, store
 from studio.project.facts import Facts
 from studio.project.files import write_json
 from tests.pages.going import go
@@ -226,8 +227,40 @@ def test_an_account_of_times_that_have_changed_says_so():
         facts = Facts(seconds=5.0, account=ACCOUNT, problem=problem)
         now.shelf.add(name, placed, "auto", facts)
         shown = captions(opened(project))
-        assert ("other times of ops than those of now" in shown) == (name == "older")
+        assert ("other times of ops" in shown) == (name == "older")
         assert (ACCOUNT in shown) == (name == "same")
+
+
+def test_an_account_of_another_goal_proves_nothing_of_this_one():
+    project = store.create()
+    project.change(machine="null-2")
+    now = snapshot(project)
+    placed = pl.place(now.problem, "single").placement
+    facts = Facts(
+        seconds=5.0, problem=now.problem.fingerprint, objective="latency", proven_optimal=True
+    )
+    now.shelf.add("auto", placed, "auto", facts)
+    for goal in ("latency", "throughput", "latency"):
+        project.change(objective=goal)
+        shown = captions(opened(project))
+        assert ("proven to be the best possible" in shown) == (goal == "latency"), goal
+        assert ("for another goal, shortest step" in shown) == (goal != "latency"), goal
+
+
+def test_an_account_of_other_pins_is_not_of_this_problem(monkeypatch):
+    monkeypatch.setattr(choices, "may_write", lambda: True)
+    project = store.create()
+    project.change(machine="null-2")
+    op = snapshot(project).model.graph.ops[0].name
+    pins.pin(snapshot(project), [op])
+    now = snapshot(project)
+    placed = pl.place(now.pinned_problem, "single")
+    facts = Facts(seconds=5.0, account=ACCOUNT, problem=placed.problem, num_pinned=1)
+    now.shelf.add("auto", placed.placement, "auto", facts)
+    assert ACCOUNT in captions(opened(project))
+    pins.unpin(snapshot(project), [op])
+    shown = captions(opened(project))
+    assert ACCOUNT not in shown and "with other pins" in shown
 
 
 def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():

@@ -213,7 +213,7 @@ def test_the_goal_is_kept_in_the_project():
     app, project = opened("place")
     checked(next(s for s in app.selectbox if s.label == "Goal").set_value("throughput").run())
     assert project.settings.objective == "throughput"
-    assert metric(app, "Predicted per sample").value
+    assert metric(app, "Predicted time per sample").value
     checked(go(app, "run"))
     assert "--objective throughput" in app.code[-1].value
 

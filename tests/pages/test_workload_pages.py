@@ -49,7 +49,10 @@ def test_every_page_draws_a_workload(page, tmp_path):
 
 @pytest.mark.parametrize(
     ("objective", "label", "value"),
-    [("latency", "Predicted step time", "10 ms"), ("throughput", "Predicted per sample", "5 ms")],
+    [
+        ("latency", "Predicted step time", "10 ms"),
+        ("throughput", "Predicted time per sample", "5 ms"),
+    ],
 )
 def test_the_place_page_shows_milliseconds(objective, label, value, tmp_path):
     """All four nodes are one call of 1 + 2 + 3 + 4 ms; without edges {1, 4} | {2, 3} balances
@@ -58,6 +61,9 @@ def test_the_place_page_shows_milliseconds(objective, label, value, tmp_path):
     app = opened(content, "place", tmp_path, objective=objective)
     metric = next(m for m in app.metric if m.label == label)
     assert (metric.value, metric.delta) == (value, "from the file")
+    # The Model page tells the same number by the same name.
+    go(app, "model")
+    assert any(f"{label}: {value} (" in str(caption.value) for caption in app.caption)
 
 
 def test_a_first_look_uses_a_method_that_fits_the_problem():

@@ -54,9 +54,11 @@ def _side() -> None:
     placement_menu.chooser(now)
     search_account.show(now)
     yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
-    step = formatting.seconds(now.simulated.value, now.problem.unit)
+    value, goal = formatting.seconds(now.simulated.value, now.problem.unit), now.settings.objective
     told = ", ".join(filter(None, (predicted.range_told(now), now.costs)))
-    st.caption(f"Predicted step time: {step} ({told}).", help=glossary.STEP)
+    st.caption(
+        f"Predicted {glossary.VALUE[goal]}: {value} ({told}).", help=glossary.VALUE_HELP[goal]
+    )
     _move_buttons(now, with_placing=False)
     pin_buttons.show(now)
     device_loads.show(now)

@@ -32,7 +32,8 @@ def show(now: Studio) -> None:
         origin(now),
         delta_color="off",
         delta_arrow="off",
-        help=f"{glossary.STEP} {glossary.ESTIMATE if now.is_estimate else glossary.RANGE}",
+        help=f"{glossary.VALUE_HELP[now.settings.objective]}"
+        f" {glossary.ESTIMATE if now.is_estimate else glossary.RANGE}",
     )
     bound_s = snapshot.bound_of(now)
     cells[1].metric(

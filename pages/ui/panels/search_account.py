@@ -12,6 +12,7 @@ from pages.ui.panels import charts
 from pages.ui.shell import glossary
 from placement.api.results.placing import PlaceResult
 from placement.core import formatting
+from placement.core.objective import Objective
 from studio.jobs import jobs
 from studio.jobs.event_log import Event, Progress
 from studio.project.facts import Facts
@@ -28,7 +29,7 @@ LEARNING = (
     " of what it tries falls while it learns. Entropy says how undecided it is: high at first, near"
     " 0 once it always tries much the same."
 )
-OF_THEN = "By the times of then: nothing here can be held against the values of now."
+OF_THEN = "Nothing here can be held against the values of now"
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,12 @@ def show(now: Studio) -> None:
     account = facts.account or ""
     best = "proven to be the best possible" if facts.proven_optimal else ""
     found = f"Found by {now.named.made_by} in {formatting.seconds(facts.seconds)}"
-    stale = _is_stale(now, facts)
+    stale = _what_changed(now, facts)
     told = "" if stale else f": {account}" if account else f", {best}" if best else ""
     told += f"; loads charged with: {facts.rules}" if facts.rules else ""
     told += _held(facts)
     if stale:
-        told += "; with other times of ops than those of now, so the values it gave are left out"
+        told += f"; {stale}, so the values it gave are left out"
     st.caption(glossary.plain(f"{found}{told}."), help=_help(account))
     job = job_of(now)
     # A comparison tells values of several methods, and none of them is the end of one search.
@@ -125,16 +126,26 @@ def show(now: Studio) -> None:
         if box.open:
             with box:
                 if stale:
-                    st.caption(OF_THEN)
+                    st.caption(glossary.plain(f"{OF_THEN}: {stale}."))
                 _chart(curve, job, f"curve-{job.id}")
 
 
-def _is_stale(now: Studio, facts: Facts) -> bool:
-    """Whether the method saw other times than those of now; of one with pins nobody can tell."""
-    if facts.problem is None or facts.num_selected or facts.num_pinned:
-        return False
-    same_goal = facts.objective in (None, now.settings.objective)
-    return bool(same_goal and facts.problem != now.problem.fingerprint)
+def _what_changed(now: Studio, facts: Facts) -> str:
+    """In what the problem that the method solved is not the one of now; empty where it is the same.
+
+    Of one that placed a selection alone only the goal can be told: what it had to leave where it
+    was is part of its problem.
+    """
+    goal = facts.objective
+    if goal not in (None, now.settings.objective):
+        return f"for another goal, {Objective(goal).heading.lower()}"
+    if facts.problem is None or facts.num_selected:
+        return ""
+    if not facts.num_pinned:
+        same = facts.problem == now.problem.fingerprint
+        return "" if same else "with other times of ops, or another machine, than those of now"
+    same = facts.problem == now.pinned_problem.fingerprint
+    return "" if same else "with other pins, times of ops or another machine than those of now"
 
 
 def _held(facts: Facts) -> str:

@@ -67,7 +67,7 @@ LATENCY = (
 )
 # By goal: its value, what that is, what a lever saves, what a run times, where a timeline begins,
 # and what one simulated step is where steps overlap.
-VALUE = {Objective.LATENCY: "step time", Objective.THROUGHPUT: "per sample"}
+VALUE = {Objective.LATENCY: "step time", Objective.THROUGHPUT: "time per sample"}
 VALUE_HELP = {Objective.LATENCY: STEP, Objective.THROUGHPUT: BETWEEN}
 SAVED = {Objective.LATENCY: "step", Objective.THROUGHPUT: "time per sample"}
 TIMED = {Objective.LATENCY: "step", Objective.THROUGHPUT: "output"}

@@ -38,16 +38,22 @@ class Single(Placer):
     device: str = setting("", "Name of the device to use; empty tries each and takes the best")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        d, value_s = self.best(problem)
+        report(Progress(best_s=value_s, step=1, of=1))
+        return everything_on(problem, d)
+
+    def best(self, problem: Problem) -> tuple[int, float]:
+        """The device that finishes first of those that hold everything, and its seconds; a
+        ValueError says what the fastest of all lacks where none does."""
         values = self._values_s(problem)
         refusal: ValueError | None = None
         for d in sorted(values, key=lambda d: (values[d], d)):
             try:
-                placement = require_memory(problem, everything_on(problem, d))
+                require_memory(problem, everything_on(problem, d))
             except ValueError as error:
                 refusal = refusal or error
                 continue
-            report(Progress(best_s=values[d], step=1, of=1))
-            return placement
+            return d, values[d]
         assert refusal is not None
         raise refusal
 

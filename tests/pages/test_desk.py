@@ -63,6 +63,22 @@ def test_the_score_is_held_against_the_reference_that_a_person_chooses():
         assert project.settings.form["reference"] == name
 
 
+def test_the_first_reference_is_the_device_that_is_hardest_to_beat():
+    """On a laptop that is not the CPU, which stands first."""
+    app, project = opened("studio", model="onnx-squeezenet", machine="laptop-gpu")
+    now = snapshot(project)
+    values = {
+        device.name: simulate(now.problem, editing.all_on(now, device.name)).value
+        for device in now.machine.devices
+    }
+    best = min(values, key=lambda name: values[name])
+    assert best != now.machine.devices[0].name
+    assert menu(app, "Against").value == f"all on {best}"
+    change = formatting.percent(now.simulated.value / values[best] - 1.0, signed=True)
+    assert f":small[against all on {best}]" in texts(app)
+    assert f"**{change}**" in texts(app) or "the same" in texts(app)
+
+
 def simulated(now, value_s, range_s=None):
     return replace(now.simulated, value=value_s, range_s=range_s)
 

@@ -1,6 +1,7 @@
 """The score: what the placement on the screen is predicted to take, and against what it stands."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,7 +19,7 @@ from placement.core import formatting
 from placement.core.machine import Device
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers.single import everything_on
+from placement.placers.single import Single, everything_on
 from placement.schedule.simulated import Simulated
 from placement.simulator.uncertainty import is_tie
 from studio import lesson, snapshot, standings
@@ -199,7 +200,7 @@ def references(now: Studio) -> list[str]:
 def _chosen(now: Studio) -> str:
     names = references(now)
     kept = str(choices.kept(REFERENCE, choices.remembered(REFERENCE, "")))
-    return kept if kept in names else names[0]
+    return kept if kept in names else f"{ALONE}{best_alone(now.problem)}"
 
 
 def _choose(key: str) -> None:
@@ -229,6 +230,15 @@ def _placement(now: Studio, name: str) -> Placement:
     if any(item.name == name for item in now.shelf.items):
         return standings.placement_of(now, name)
     return all_on(now.problem, now.machine.device(name.removeprefix(ALONE)))
+
+
+@by_identity(16)
+def best_alone(problem: Problem) -> str:
+    """The single device that is hardest to beat; the first one where none holds the model."""
+    devices = problem.machine.devices
+    with suppress(ValueError):
+        return devices[Single().best(problem)[0]].name
+    return devices[0].name
 
 
 @by_identity(16)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -32,13 +32,17 @@ MOST_CALLS_MOVES = 150
 
 @dataclass(frozen=True)
 class Hint:
-    """Moving `ops` to `device` makes the step (or the time per sample) `saves_s` shorter."""
+    """Moving `ops` to `device` makes the step (or the time per sample) `saves_s` shorter.
+
+    With `is_tie` a run may well measure the other way about.
+    """
 
     ops: tuple[str, ...]
     label: str
     device: str
     saves_s: float
     value_s: float
+    is_tie: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,26 @@ def hints(problem: Problem, placement: Placement, most: int = 10) -> tuple[Hint,
         if value_s < now_s * (1 - LEAST_SHARE):
             saves_s = now_s - value_s if math.isfinite(now_s) else 0.0
             found.append(Hint(ops, move.label, device, saves_s, value_s))
-    return tuple(sorted(found, key=lambda hint: (hint.value_s, len(hint.ops)))[:most])
+    best = sorted(found, key=lambda hint: (hint.value_s, len(hint.ops)))[:most]
+    return tuple(_with_ties(problem, placement, ordered, best))
+
+
+def _with_ties(
+    problem: Problem, placement: Placement, ordered: Placement, found: Sequence[Hint]
+) -> Iterator[Hint]:
+    """The moves, each judged as an edit is once it is made: by the ranges of before and after."""
+    from placement.schedule.order import moved
+    from placement.schedule.simulated import simulate
+    from placement.simulator.uncertainty import is_tie
+
+    now = simulate(problem, placement)
+    for hint in found:
+        if now.range_s is None:
+            yield hint
+            continue
+        after = simulate(problem, moved(problem, ordered, dict.fromkeys(hint.ops, hint.device)))
+        tie = is_tie(now.value, now.range_s, after.value, after.range_s)
+        yield replace(hint, is_tie=tie)
 
 
 def covers_all(problem: Problem) -> bool:

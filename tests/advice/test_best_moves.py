@@ -223,3 +223,24 @@ def test_the_order_of_the_placement_is_kept():
         after = moved(problem, ordered, dict.fromkeys(hint.ops, hint.device))
         assert after.order == ordered.order
         assert simulate(problem, after).value == pytest.approx(hint.value_s, rel=1e-9)
+
+
+def test_a_move_is_a_tie_where_the_ranges_of_before_and_after_say_so():
+    """As whoever makes the move is told then: one of the two lies in the range of the other."""
+    judged = set()
+    for seed in range(6):
+        given = random_problem(seed, num_ops=14)
+        spread = np.full(given.costs.compute_s.shape, 0.2)
+        problem = replace(given, costs=replace(given.costs, origin="measured", spread=spread))
+        placement = problem.placement_of(random_devices(problem, seed))
+        now = simulate(problem, placement)
+        for hint in hints(problem, placement):
+            after = simulate(
+                problem, moved(problem, placement, dict.fromkeys(hint.ops, hint.device))
+            )
+            low_s, high_s = now.range_s
+            within = low_s <= after.value <= high_s
+            low_s, high_s = after.range_s
+            assert hint.is_tie == (within or low_s <= now.value <= high_s), (seed, hint)
+            judged.add(hint.is_tie)
+    assert judged == {True, False}

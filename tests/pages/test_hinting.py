@@ -1,6 +1,7 @@
 """Moves that would save most: listed, made by their button, undone; and what the menu offers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,15 @@ def test_a_move_is_told_with_its_way_and_its_share():
     saves = Hint(("b_conv",), "b", "cpu:0", 0.005, 0.020)
     assert best_moves.way(Now, saves) == "cpu:1 to cpu:0"
     assert best_moves.saving(Now, saves) == "saves 5 ms (20%)"
+
+
+def test_what_the_score_would_call_a_tie_is_no_gain():
+    saves = Hint(("b_conv",), "b", "cpu:0", 0.005, 0.020)
+    tie = replace(saves, is_tie=True)
+    assert best_moves.saving(Now, tie) == "saves 5 ms (20%), a tie"
+    assert best_moves.heading((tie, saves), every=True).startswith("Predicted, each")
+    assert best_moves.heading((tie,), every=True).startswith("No single move saves more than")
+    assert best_moves.heading((), every=True) == "No single move helps."
 
 
 def test_predictions_of_one_placement_with_other_calls_are_kept_apart(tmp_path):

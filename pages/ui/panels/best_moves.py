@@ -1,5 +1,6 @@
 """The moves that would save most, each with a button that makes it."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -28,16 +29,18 @@ def show(now: Studio) -> None:
     """Look for the moves and draw the list."""
     found = cache.hints(now.pinned_problem, now.placement)
     every = covers_all(now.pinned_problem)
-    st.caption(heading(len(found), every), help=glossary.HINTS)
+    st.caption(heading(found, every), help=glossary.HINTS)
     if not every:
         st.caption(glossary.MANY_MOVES)
     for number, hint in enumerate(found):
         _row(now, number, hint)
 
 
-def heading(num_found: int, every: bool) -> str:
-    """What the list is, or what it means that it is empty."""
-    if num_found:
+def heading(found: Sequence[Hint], every: bool) -> str:
+    """What the list is, or what it means that it is empty or holds ties alone."""
+    if found and all(hint.is_tie for hint in found):
+        return "No single move saves more than runs differ: a tie each, predicted as the only move."
+    if found:
         return "Predicted, each as if it were the only move."
     return "No single move helps." if every else "Of the moves looked at, none helps by itself."
 
@@ -73,6 +76,5 @@ def saving(now: Studio, hint: Hint) -> str:
     if not hint.saves_s:
         return f"then everything fits, in {formatting.seconds(hint.value_s, now.problem.unit)}"
     share = hint.saves_s / (hint.value_s + hint.saves_s)
-    return (
-        f"saves {formatting.seconds(hint.saves_s, now.problem.unit)} ({formatting.percent(share)})"
-    )
+    saves = f"saves {formatting.seconds(hint.saves_s, now.problem.unit)}"
+    return f"{saves} ({formatting.percent(share)}){', a tie' * hint.is_tie}"

@@ -5,6 +5,8 @@ import streamlit as st
 
 from placement.core.machine import Device, Link, Machine, machine_to_text
 from profiling import backends
+from profiling.devices.cores import usable_cores
+from profiling.devices.local import presets
 from tests.pages.test_pages import checked, opened, own_home, snapshot
 
 assert own_home
@@ -187,3 +189,12 @@ def test_without_ray_there_is_no_such_button(monkeypatch):
     monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "needs: it")
     app, _ = opened("devices", model="onnx-squeezenet")
     assert not any("Ray" in button.label for button in app.button)
+
+
+@pytest.mark.parametrize("name", presets())
+def test_what_a_preset_is_stands_there_to_its_end(name):
+    if name == "two-lanes" and len(usable_cores()) < 2:
+        pytest.skip("This computer has one core.")
+    app, _ = opened("devices", machine=name)
+    note = presets()[name]
+    assert any(str(c.value).replace("\\", "").endswith(note[-60:]) for c in app.caption), note

@@ -24,6 +24,8 @@ from studio.cluster import save_hosts, silent_head
 from studio.project.files import write_bytes
 from studio.snapshot import Studio
 
+# Letters of what a machine's file says of it.
+MOST_NOTE = 1_500
 LOCAL = "local"
 # The machine file with the hosts of a cluster, in the project.
 HOSTS = "ray.json"
@@ -95,7 +97,7 @@ def chooser(now: Studio) -> None:
         st.info("This file carries its own machine and costs; they are used.")
     elif now.profile is None:
         if now.machine.note:
-            st.caption(glossary.plain(now.machine.note))
+            st.caption(glossary.plain(now.machine.note, MOST_NOTE))
         if now.machine.sources:
             st.caption(f"Figures from: {', '.join(map(_link, now.machine.sources))}.")
     _offload(now, locked)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from itertools import permutations
 from pathlib import Path
 
@@ -111,6 +112,12 @@ def test_presets_load_and_say_what_they_are():
         # What a preset does not say where it has it from, it says to be assumed or invented.
         words = ("assumed", "invented", "of this computer")
         assert machine.sources or any(word in machine.note for word in words), name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_preset_is_says_nothing_twice(name):
+    sentences = re.split(r"[.;:] ", presets()[name].removesuffix("."))
+    assert len(set(sentences)) == len(sentences)
 
 
 def test_presets_are_machines_that_people_have():

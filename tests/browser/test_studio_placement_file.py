@@ -40,3 +40,18 @@ def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
     give(page, path)
     expect(page.locator(".st-key-notices")).to_contain_text("it uses device 'cuda:7'")
     assert snapshot(store.find(project_of(page))).placement == before.placement
+
+
+def test_what_the_button_opens_does_not_lie_under_its_tip(new_page):
+    page = new_page("")
+    drawn(page)
+    settled(page)
+    button = page.get_by_role("button", name="Open a placement", exact=True)
+    button.hover()
+    tip = page.get_by_role("tooltip")
+    expect(tip).to_be_visible()
+    button.click()
+    expect(page.locator(FIELD)).to_be_attached()
+    expect(tip).to_be_hidden()
+    button.click()
+    expect(page.locator(FIELD)).to_have_count(0)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.desk import corner, desk, strip
+from pages.ui.desk import desk, strip
 from pages.ui.panels import search_account
 from pages.ui.shell import glossary, job_status
 from studio.snapshot import Studio
@@ -11,7 +11,6 @@ from studio.snapshot import Studio
 def show(now: Studio) -> None:
     """Draw it on the desk; another method may find a placement where the first one did not."""
     strip.show_unplaced(now)
-    corner.show()
     with desk.part("graph"):
         st.error(glossary.plain(now.unplaced))
         with st.container(horizontal=True, key="unplaced-ways"):

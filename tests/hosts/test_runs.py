@@ -1,20 +1,25 @@
 """Live runs over two hosts: outputs to the bit, spans, what is predicted, the command line."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import placement as pl
+from placement.api.resume import run_to_the_end
 from placement.core.objective import Objective
 from placement.core.verb_options import RunOptions, StreamOptions
 from profiling import backends
 from profiling.execution.execute import execute
 from tests.command import answer, refused
+from tests.hosts.two_nodes import kill
 from tests.profiling.live import diamond, problem_of, random_schedule, two_lanes
 
 ONCE = RunOptions(steps=2, warmup=1)
 TINY = {"batch": 1, "length": 2, "depth": 2, "width": 8}
+# They are closed sooner, however busy this computer is.
+CLOSED_S = 60.0
 SMALL = [
     ("onnx-squeezenet", {}),
     ("onnx-shufflenet", {}),
@@ -54,24 +59,62 @@ def test_outputs_are_those_of_two_local_lanes_to_the_bit(machine, name, dims):
             np.testing.assert_array_equal(found[output], value, err_msg=f"{name}, {seed}: {output}")
 
 
-def test_hosts_have_channels_as_long_as_somebody_uses_any(machine):
-    """Ray's threads look at each of them all the while, whether or not anything is sent."""
+def channels_of(hosts):
+    """Whom hosts have channels to, and from whom."""
     import ray
-
-    over = backends.get("ray").cluster()
 
     def ends(worker):
         return sorted(worker._outgoing), sorted(worker._incoming)
 
-    def told():
-        return ray.get([over.workers[host].__ray_call__.remote(ends) for host in over.hosts])
+    workers = backends.get("ray").cluster().workers
+    return dict(
+        zip(hosts, ray.get([workers[h].__ray_call__.remote(ends) for h in hosts]), strict=True)
+    )
 
+
+def have_none(hosts):
+    """Whether hosts have no channels, once they had time to close what they were told to."""
+    end_s = time.monotonic() + CLOSED_S
+    while any(map(any, channels_of(hosts).values())) and time.monotonic() < end_s:
+        time.sleep(0.1)
+    return not any(map(any, channels_of(hosts).values()))
+
+
+def test_hosts_have_channels_as_long_as_somebody_uses_any(machine):
+    """Ray's threads look at each of them all the while, whether or not anything is sent."""
+    over, both = backends.get("ray").cluster(), ("alpha", "beta")
     there, back = {("alpha", "beta"): 1000}, {("beta", "alpha"): 1000}
     with over.channels(there):
         with over.channels({**there, **back}):
             assert over.has_channels("alpha", "beta") and over.has_channels("beta", "alpha")
-        assert told() == [(["beta"], ["beta"]), (["alpha"], ["alpha"])]
-    assert told() == [([], []), ([], [])]
+        # Whoever asks the cluster anew meanwhile uses the same ones.
+        after = over.anew()
+        with after.channels(there):
+            assert after.has_channels("beta", "alpha")
+        assert channels_of(both) == {"alpha": (["beta"], ["beta"]), "beta": (["alpha"], ["alpha"])}
+    assert have_none(both)
+    with after.channels(there):
+        assert after.has_channels("alpha", "beta")
+    assert have_none(both)
+
+
+def test_hosts_that_are_left_close_what_a_run_had_between_them(cluster, tmp_path):
+    model, before = diamond(tmp_path), {}
+    with cluster.one_more("gamma"):
+        problem = problem_of(model, cluster.machine())
+        apart = problem.placement_of([0, 1, 0, 2])
+
+        def hear(event):
+            if event["event"] == "step" and not before:
+                before.update(channels_of(("alpha", "beta", "gamma")))
+                kill(cluster.own_worker("gamma"))
+
+        left, _, run = run_to_the_end(
+            model, problem, apart, RunOptions(steps=2), emit=hear, placer="single"
+        )
+        assert before["alpha"] == (["gamma"], ["beta"])
+        assert [d.name for d in left.machine.devices] == ["alpha/cpu:0", "beta/cpu:0"]
+        assert run.measured.outputs_match and have_none(("alpha", "beta"))
 
 
 @pytest.mark.parametrize("seed", range(3))

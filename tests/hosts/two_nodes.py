@@ -49,6 +49,18 @@ class Nodes:
                 object_store_memory=STORE_BYTES,
             )
 
+    @contextmanager
+    def one_more(self, name: str) -> Iterator[None]:
+        """A node beside these."""
+        names = self._names
+        self._names = (*names, name)
+        self.replace()
+        try:
+            yield
+        finally:
+            self._names = names
+            self._cluster.remove_node(self.by_name.pop(name), allow_graceful=False)
+
     def machine(self) -> Machine:
         """The machine of all nodes, those that had ended started anew."""
         self.replace()

@@ -20,14 +20,15 @@ from profiling.backends._ray.clocks import Offset, offset_of
 from profiling.backends._ray.connection import join_cluster, needed
 from profiling.backends._ray.hosts import ROOT, Facts, Host, address_of, boot_id, hosts_of
 from profiling.backends._ray.machine import machine_of
+from profiling.backends._ray.pairs import Pairs
 from profiling.backends._ray.worker import Worker
 from profiling.backends.base import ClusterEnded, DevicesLost
 
-# How often those that are waited for are looked after, and how long that may take.
+# How often the nodes of those that are waited for are looked after, and how long that may take.
 LOOK_S, SILENCE_S = 1.0, 6.0
+# How often it is looked whether an actor has ended, which Ray tells of each by itself.
+GLANCE_S = 0.1
 START_S = 60.0
-# So often channels are closed that nobody uses; later ones stay.
-MOST_CLOSED = 100
 AT_ONCE = 64
 # Tells apart what comes of one attempt to connect two hosts and of the one before.
 _attempts = itertools.count()
@@ -50,11 +51,7 @@ class Cluster:
         self.address, self.lost, self._looked_s = address, set[str](), 0.0
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
-        # For how large messages pairs of hosts have been connected, which have channels, how many
-        # use any of these, and how often there were some.
-        self._rooms: dict[tuple[str, str], int] = {}
-        self._joined: dict[tuple[str, str], bool] = {}
-        self._num_users, self._num_closed = 0, 0
+        self._pairs = Pairs() if before is None else before._pairs
         self._watched: threading.Event = threading.Event() if before is None else before._watched
         self._tell_end: Callable[[], object] | None = ended
         if ended is None and before is not None:
@@ -72,12 +69,11 @@ class Cluster:
         self._facts: dict[str, Facts] = {}
         self._offsets: dict[str, Offset] = {}
         if before is not None:
-            # What hosts have between them is no longer that one's to close.
-            before._joined.clear()
             gone = {n for n, host in before.hosts.items() if self.hosts.get(n) is not host}
             lost = before.lost | gone | before._ended()
             self.workers |= {n: actor for n, actor in before.workers.items() if n not in lost}
             self._facts |= {n: facts for n, facts in before._facts.items() if n not in lost}
+            self._pairs.leave(lost)
             for name, other in itertools.product(tuple(self.workers), sorted(lost)):
                 # Nobody waits for this: one that has ended, too, is missed soon enough.
                 self.begin(name, "forget", other)
@@ -113,6 +109,7 @@ class Cluster:
 
     def dismiss(self) -> None:
         """Let the actors end; what hosts have said of themselves is known still."""
+        self._pairs.leave(set(self.hosts))
         self.workers.clear()
 
     def leave(self) -> None:
@@ -167,46 +164,37 @@ class Cluster:
         """Have channels for messages of so many bytes between pairs of hosts, from and to.
 
         One pair after the other, each tried with a message: made side by side some never carry
-        anything. A pair without channels sends by calls. They are closed when nobody uses any of
-        this cluster's.
+        anything. A pair without channels sends by calls. They are closed when nobody uses any, of
+        this cluster or of those before it.
         """
-        self._num_users += 1
+        self._pairs.num_users += 1
         try:
             for pair, size in num_bytes.items():
-                if room(size) > self._rooms.get(pair, 0):
-                    self._joined[pair] = self._joins(*pair, size)
-                    self._rooms[pair] = room(size)
+                if room(size) > self._pairs.rooms.get(pair, 0):
+                    self._await_closed()
+                    # Where this ends in the middle there may be some.
+                    self._pairs.joined[pair] = self.workers[pair[0]], self.workers[pair[1]]
+                    if not self._joins(*pair, size):
+                        del self._pairs.joined[pair]
+                    self._pairs.rooms[pair] = room(size)
             yield
         finally:
-            self._num_users -= 1
-            if self._joined and not self._num_users:
-                self._close_channels()
+            self._pairs.num_users -= 1
+            if not self._pairs.num_users:
+                self._pairs.close()
 
-    def _close_channels(self) -> None:
-        """Close all channels between hosts, for Ray takes a core's time as long as one is there.
-
-        Of each a thread stays, asleep. Where hosts were lost, those that are left keep what is
-        between them until they end.
-        """
-        if self._num_closed >= MOST_CLOSED:
-            return
-        self._num_closed += 1
-        ends = {*self._joined, *((target, source) for source, target in self._joined)}
-        self._rooms.clear()
-        self._joined.clear()
-        # Whoever closes has more to close, and who is lost by now is missed by whoever asks next.
-        with suppress(Exception):
-            asked = [
-                (host, self.begin(host, "forget", other))
-                for host, other in sorted(ends)
-                if host not in self.lost and (other in self.lost or not self.lost)
-            ]
-            for host, ref in () if self.lost else asked:
-                self.settled({host: ref}, START_S, alone=True)
+    def _await_closed(self) -> None:
+        """Wait until hosts have closed what they were told to, and not what is made next."""
+        until_s = time.monotonic() + START_S
+        while self._pairs.closing and time.monotonic() < until_s:
+            host, ref = self._pairs.closing.pop()
+            if not ray.wait([ref], timeout=LOOK_S)[0] and host in self.hosts:
+                self._require_alive([host])
+                self._pairs.closing.append((host, ref))
 
     def has_channels(self, source: str, target: str) -> bool:
         """Whether what one host sends to another goes by channels."""
-        return self._joined.get((source, target), False)
+        return (source, target) in self._pairs.joined
 
     def _joins(self, source: str, target: str, num_bytes: int) -> bool:
         """Make channels from one host to another; whether they carry messages."""
@@ -236,6 +224,7 @@ class Cluster:
         """
         ready, _ = ray.wait([made], timeout=0.0)
         if not ready or self._is_end(made):
+            self._pairs.leave({source})
             with suppress(Exception):
                 ray.kill(self.workers.pop(source))
         self.lost.discard(source)
@@ -289,16 +278,20 @@ class Cluster:
             # Where a node has ended its actor may go on answering for ten seconds and more.
             self._looked_s = time.monotonic()
             self._require_alive(self.devices)
+        looked_s = time.monotonic()
         while waiting:
             refs = list(waiting.values())
-            ready, _ = ray.wait(refs, num_returns=len(refs), timeout=LOOK_S)
+            # One that has ended would be told of at once, but not while others are waited for.
+            ready, _ = ray.wait(refs, num_returns=len(refs), timeout=GLANCE_S)
             for host in [h for h, ref in waiting.items() if ref in ready]:
                 found[host] = self._answer(host, waiting.pop(host))
             if waiting:
                 if self.lost and not alone:
                     # Another thread has missed it; whoever is asked may wait for it.
                     raise self._lost(min(self.lost))
-                self._require_alive(dict.fromkeys((*waiting, *(() if alone else self.devices))))
+                if time.monotonic() > looked_s + LOOK_S:
+                    looked_s = time.monotonic()
+                    self._require_alive(dict.fromkeys((*waiting, *(() if alone else self.devices))))
                 if until_s is not None and time.monotonic() > until_s:
                     raise TimeoutError(f"Hosts {', '.join(waiting)} gave no answer in time.")
         return {host: found[host] for host in asked}

@@ -40,8 +40,7 @@ def rows(nodes: Nodes, what: str, rounds: range) -> Iterator[Row]:
     """An actor or a node is killed, in a run and in a training for each round; each second time
     these are to end with it, else to go on.
     """
-    training = trainings.opened()
-    expected = trainings.alone(training)
+    training, expected = trainings.opened(), trainings.alone()
     with tempfile.TemporaryDirectory() as folder:
         model = diamond(Path(folder))
         for number in rounds:
@@ -135,8 +134,14 @@ def count(path: Path, rounds: int, *, as_json: bool) -> None:
 
     if left("actor") or left("node"):
         with nodes() as started:
-            for what in ("actor", "node"):
-                keep(rows(started, what, left(what)))
+            # Not before the nodes have said by which address they are reached.
+            import ray
+
+            try:
+                for what in ("actor", "node"):
+                    keep(rows(started, what, left(what)))
+            finally:
+                ray.shutdown()
     keep(heads(left("head")))
     show(as_json, COLUMNS, summary(done))
 

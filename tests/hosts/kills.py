@@ -1,5 +1,6 @@
 """Processes of a cluster that are killed in the middle of a run or a training, and what is told."""
 
+import functools
 import json
 import os
 import random
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -24,6 +26,7 @@ from placement.core.model import Model
 from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.core.profile import Profile
 from placement.core.verb_options import MOST_STEPS, RunOptions, StreamOptions
 from profiling import backends
 from profiling.backends.base import DevicesLost
@@ -232,7 +235,7 @@ class Ended:
 def running(verb: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A run or a training over all hosts that will not end by itself, once it is at its steps."""
     with _started(verb, *arguments) as process:
-        _await_step(process)
+        _await(process, event="step")
         yield process
 
 
@@ -240,23 +243,57 @@ def running(verb: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 def _started(verb: str, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "placement", *WORK[verb], "--machine", "ray"]
     command += ["--placer", "round_robin", "--steps", "100000", "--jsonl", *arguments]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **variables},
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
+    with ExitStack() as stack:
+        if verb == "run":
+            folder = stack.enter_context(TemporaryDirectory())
+            command += ["--profile", f"{folder}/profile.json"]
+            Path(command[-1]).write_text(_profile(), "utf-8")
+        process = stack.enter_context(
+            subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, **variables},
+                text=True,
+            )
+        )
+        stack.callback(process.terminate)
+        yield process
 
 
-def _await_step(process: subprocess.Popen[str]) -> None:
+@functools.cache
+def _profile() -> str:
+    """The kernels of what is run at 0.1 ms each, so that no command measures anything first."""
+    model = pl.load(WORK["run"][1])
+    lanes = pl.machine_for(model, pl.machine("two-lanes"))
+    names = dict(zip(lanes.index, ("alpha/cpu:0", "beta/cpu:0"), strict=True))
+    machine = replace(
+        lanes,
+        devices=tuple(replace(device, name=names[device.name]) for device in lanes.devices),
+        links=tuple(
+            replace(link, src=names[link.src], dst=names[link.dst]) for link in lanes.links
+        ),
+    )
+    compiled = backends.compiled(model, lanes)
+    rows = len(compiled.kernels.ops)
+    profile = Profile(
+        graph=model.graph.fingerprint,
+        machine=machine,
+        kernels=compiled.kernels,
+        sources=compiled.sources,
+        compute_s=((1e-4, 1e-4),) * rows,
+        spread=((0.0, 0.0),) * rows,
+        call_s=(5e-6, 5e-6),
+        step_s=(None, None),
+    )
+    return json.dumps(profile.to_json())
+
+
+def _await(process: subprocess.Popen[str], **wanted: str) -> None:
+    """Read what a command says until there is an event with all that is wanted."""
     assert process.stdout is not None and process.stderr is not None
-    begun = any(json.loads(line)["event"] == "step" for line in process.stdout)
-    assert begun, process.stderr.read()
+    has_come = any(wanted.items() <= json.loads(line).items() for line in process.stdout)
+    assert has_come, process.stderr.read()
 
 
 def killed(process: subprocess.Popen[str], *victims: psutil.Process) -> Ended:
@@ -270,14 +307,16 @@ def killed(process: subprocess.Popen[str], *victims: psutil.Process) -> Ended:
 def of_a_head(nodes: Nodes, chance: random.Random) -> list[Ended]:
     """Kill all processes of the head under a run and a training, somewhere in their steps."""
     with ExitStack() as stack:
-        # Of those that have one home one measures at a time; profiles are in that of this process.
+        # Of those that have one home one runs at a time.
         apart = {"PLACEMENT_STUDIO_HOME": stack.enter_context(TemporaryDirectory())}
-        homes = {"run": {}, "train": apart}
-        both = [stack.enter_context(_started(verb, **homes[verb])) for verb in WORK]
+        training = stack.enter_context(_started("train", **apart))
+        # Hosts with channels take all of a core's time, in a step or not, so the run, which is at
+        # its steps sooner, is not to wait there while the training's hosts open their model.
+        _await(training, event="progress", what="preparing to train")
+        both = [stack.enter_context(_started("run")), training]
         for process in both:
-            # Meanwhile the other one comes no further than what it says fills its pipe: hosts
-            # that wait for each other's values take all of a core's time.
-            _await_step(process)
+            # Meanwhile the other one comes no further than what it says fills its pipe.
+            _await(process, event="step")
         for process in both:
             threading.Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
         time.sleep(chance.uniform(0.0, RUN_S))

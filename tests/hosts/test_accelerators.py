@@ -104,7 +104,7 @@ def test_a_step_follows_its_schedule_on_the_devices_own_clocks(pretending, model
 def test_a_training_over_them_has_the_losses_of_one_computer(pretending):
     model = trainings.opened()
     found = trainings.trained(model, pretending, resume=True, seed=1)
-    assert trainings.is_same(found, trainings.alone(model))
+    assert trainings.is_same(found, trainings.alone())
 
 
 def test_links_to_them_are_measured_through_their_host(pretending, model):

@@ -165,7 +165,7 @@ def test_the_command_line_lists_hosts_and_runs_over_them(cluster, tmp_path):
     run = answer("run", "onnx-squeezenet", "--machine", "ray", *how)
     assert run["outputs_match"] is True
     diamond(tmp_path)
-    run = answer("run", tmp_path / "small.onnx", "--machine", "ray", *how)
+    run = answer("run", tmp_path / "small.onnx", "--machine", "ray", "--analytic", *how)
     assert run["outputs_match"] is True
 
 

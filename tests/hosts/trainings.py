@@ -1,5 +1,6 @@
 """A small training, alone or over hosts, and what is the same about both."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,12 +31,15 @@ class Reached:
     state: dict[str, Any]
 
 
+@functools.cache
 def opened() -> Model:
     return pl.load("nmt:training", SIZES)
 
 
-def alone(model: Model) -> Reached:
+@functools.cache
+def alone() -> Reached:
     """The training on this computer."""
+    model = opened()
     return trained(model, pl.machine_for(model, pl.machine("two-lanes")))
 
 

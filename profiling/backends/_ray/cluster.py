@@ -51,7 +51,7 @@ class Cluster:
         self.address, self.lost, self._looked_s = address, set[str](), 0.0
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
-        self._pairs = Pairs() if before is None else before._pairs
+        self._pairs: Pairs = Pairs() if before is None else before._pairs
         self._watched: threading.Event = threading.Event() if before is None else before._watched
         self._tell_end: Callable[[], object] | None = ended
         if ended is None and before is not None:

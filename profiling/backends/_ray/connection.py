@@ -29,6 +29,8 @@ def join_cluster(address: str) -> None:
     # Ray takes over what this process does when it is told to stop.
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # It would print what became of answers that nobody waits for any more, whoever is lost.
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     # It would print what its nodes say among our answers; whoever is lost is told by us.
     ray._private.worker.print_to_stdstream = _unprinted
     try:

@@ -13,7 +13,6 @@ import json
 import random
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,8 +28,8 @@ COLUMNS = {
     "times": "{times}",
     "one sentence": "{sentences}",
     "nothing lost": "{whole}",
-    "until it is told, s": "{silence_s:.1f} (at most {most_s:.1f})",
-    "until it goes on, s": "{goes_on_s:.1f} (at most {most_on_s:.1f})",
+    "until it is told, s": "{silence}",
+    "until it goes on, s": "{goes_on}",
 }
 FILE, ROUNDS = Path(__file__).parents[1] / "rows" / "kills.jsonl", 30
 Row = dict[str, Any]
@@ -95,21 +94,21 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _summed(what: str, during: str, rows: Sequence[Row]) -> Row:
-    silence_s, goes_on_s = (
-        [row[key] for row in rows if row[key] is not None] or [nan]
-        for key in ("silence_s", "goes_on_s")
-    )
     return {
         "what": what,
         "during": during,
         "times": len(rows),
         "sentences": _counted(row["sentence"] for row in rows),
         "whole": _counted(row["whole"] for row in rows),
-        "silence_s": median(silence_s),
-        "most_s": max(silence_s),
-        "goes_on_s": median(goes_on_s),
-        "most_on_s": max(goes_on_s),
+        "silence": _timed(row["silence_s"] for row in rows),
+        "goes_on": _timed(row["goes_on_s"] for row in rows),
     }
+
+
+def _timed(found: Iterable[float | None]) -> str:
+    """Median and most of the seconds that there are."""
+    known = [each for each in found if each is not None]
+    return f"{median(known):.1f} (at most {max(known):.1f})" if known else "-"
 
 
 def _counted(found: Iterable[bool | None]) -> str:

@@ -7,15 +7,15 @@ SAME = 1e-9
 MOST_NAMED = 4
 
 
-def leaders(values: Mapping[str, float], by_hand: Collection[str] = ()) -> tuple[str, ...]:
+def leaders(values: Mapping[str, float], not_found: Collection[str] = ()) -> tuple[str, ...]:
     """Names of those that no other is better than; values differ by rounding at most.
 
-    Methods stand before what was made by hand, else they are in the alphabet's order, so that all
-    who name one of them name the same one.
+    What methods found stands before what was `not_found` by one, as made by hand or brought in a
+    file; else they are in the alphabet's order, so that all who name one of them name the same one.
     """
     least = min(values.values(), default=0.0)
     names = (name for name, value in values.items() if value <= least * (1 + SAME))
-    return tuple(sorted(names, key=lambda name: (name in by_hand, name)))
+    return tuple(sorted(names, key=lambda name: (name in not_found, name)))
 
 
 def listed(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Everything a page draws from, derived from the project on disk through a cache."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -278,12 +278,11 @@ def common_bound_s(now: Studio) -> float:
     return max([now.cache.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
 
 
-def predicted_s(now: Studio, *, by_hand: bool) -> dict[str, float]:
-    """Seconds of the goal that placements made by hand, or those of methods, are predicted to take.
+def predicted_s(now: Studio, names: Iterable[str]) -> dict[str, float]:
+    """Seconds of the goal that placements are predicted to take, by name, whoever made them.
 
-    They are by name; those that break a rule are left out.
+    Those that break a rule are left out.
     """
-    names = [item.name for item in now.shelf.items if item.by_hand == by_hand]
     found = {name: mended(now.problem, now.shelf.read(name)) for name in names}
     return {
         name: now.cache.simulated(now.problem, placement).value

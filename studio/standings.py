@@ -15,9 +15,9 @@ from placement.core.placement import Placement
 from placement.schedule.symmetry import renaming, with_names
 from placement.simulator.uncertainty import is_tie
 from studio import snapshot
-from studio.jobs import caveats, jobs, outcomes, runs
+from studio.jobs import caveats, jobs, runs
 from studio.leaders import SAME, leaders
-from studio.project.facts import FILE, HAND, Named
+from studio.project.facts import FILE, HAND, METHOD, TRAINING, Named, origin_of
 from studio.snapshot import Studio
 
 SAME_BUT_NAMES = "the same as {} up to the names of equal devices"
@@ -84,7 +84,7 @@ def standings(now: Studio) -> tuple[Standing, ...]:
     bounds_s = snapshot.bounds_of(now, items)
     rows = [_standing(now, i, placements[i.name], bounds_s[i.name], found) for i in items]
     allowed = {row.name: row.value_s for row in rows if not row.broken}
-    best = leaders(allowed, [row.name for row in rows if row.made_by == HAND])
+    best = leaders(allowed, [row.name for row in rows if origin_of(row.made_by) != METHOD])
     place = {name: number for number, name in enumerate(best)}
 
     def order(row: Standing) -> tuple[bool, int, float, str]:
@@ -153,8 +153,8 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
         start = facts.start
         return (f"by hand, from {start}" if start else "by hand",)
     if item.made_by == FILE:
-        return ("from a file",)
-    if item.made_by == outcomes.TRAINING:
+        return (item.origin.words,)
+    if item.made_by == TRAINING:
         return (f"what training ended with that began with {facts.start}",)
     if facts.made_for:
         return (f"found for a what-if machine: {facts.made_for}",)

@@ -22,7 +22,7 @@ def not_of_screen(now: Studio, job: jobs.Job) -> str:
         return "The placement of this run has been deleted or renamed since."
     placement = mended(now.problem, now.shelf.read(name))
     if placements.devices_key(placement) != runs.key_of(job.folder):
-        changed = "edited" if current[name].by_hand else "made anew by its method"
+        changed = current[name].origin.changed
         return f"The placement was {changed} after this run; run again to measure the new one."
     if name != now.named.name:
         return f"This run is of the placement {name}; on the screen is {now.named.name}."

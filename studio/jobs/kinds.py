@@ -200,8 +200,7 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         raise ValueError(damaged.why)
     _measured_kept(job)
     if job.verb == "compare":
-        before = by_hand_s(now, job), others_s(now, job)
-        return outcomes.rows_taken_over(now.project, job, *before)
+        return outcomes.rows_taken_over(now.project, job, known(now, job))
     if job.verb == "what-if":
         return outcomes.answer_taken_over(now.project, job)
     result = job.result
@@ -286,24 +285,22 @@ def ended_aside(now: Studio) -> tuple[jobs.Job, Named] | None:
     return None if found is None or found.name == now.named.name else (job, found)
 
 
-def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
-    """Predicted seconds of what was made by hand, where a comparison is of the problem of now."""
-    return snapshot.predicted_s(now, by_hand=True) if _is_of_now(now, job) else {}
+def known(now: Studio, job: jobs.Job) -> Mapping[str, outcomes.Known]:
+    """What was there before a comparison and that it did not try, by name.
 
-
-def others_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
-    """The same of what methods made that the comparison did not try."""
+    It is nothing where the comparison is of another problem than that of now.
+    """
     if not _is_of_now(now, job):
         return {}
     tried = {row.placer for row in job.all(CompareRow)}
-    found = snapshot.predicted_s(now, by_hand=False)
     # A method's own result may be called otherwise, where its name was taken.
-    again = {
-        item.name
+    others = {
+        item.name: item.origin
         for item in now.shelf.items
-        if item.made_by in tried and item.facts.objective in (None, job.about.objective)
+        if item.made_by not in tried or item.facts.objective not in (None, job.about.objective)
     }
-    return {name: seconds for name, seconds in found.items() if name not in again}
+    found = snapshot.predicted_s(now, others)
+    return {name: outcomes.Known(value_s, others[name]) for name, value_s in found.items()}
 
 
 def _is_of_now(now: Studio, job: jobs.Job) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,12 +16,12 @@ from placement.core.objective import Objective
 from studio.jobs import jobs
 from studio.leaders import leaders, listed
 from studio.project import placements
-from studio.project.facts import Facts
+from studio.project.facts import HAND, METHOD, ORIGINS, TRAINING, Facts, Origin
 from studio.project.placements import Shelf
 from studio.project.store import Project
 
-# Who made what a training run ended with, and how much of its first placement's name is kept.
-TRAINING, LONGEST_START = "training", 60
+# How much is kept of the name of the placement that a training run began with.
+LONGEST_START = 60
 _NOT_FACTS = ("placement", "unchanged", "groups", "finals")
 BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
 
@@ -63,17 +64,24 @@ def what_if_shelf(project: Path, shelf: str) -> Shelf:
     return Shelf(project / "what_if" / shelf)
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a placement of before is predicted to take, in seconds of the goal, and its origin."""
+
+    value_s: float
+    origin: Origin
+
+
+NONE_KNOWN: Mapping[str, Known] = MappingProxyType({})
+
+
 def rows_taken_over(
-    project: Project,
-    job: jobs.Job,
-    by_hand_s: Mapping[str, float] | None = None,
-    others_s: Mapping[str, float] | None = None,
+    project: Project, job: jobs.Job, known: Mapping[str, Known] = NONE_KNOWN
 ) -> str:
     """Put every row of a comparison on the shelf, however it ended; what to tell about it.
 
-    The placement on the screen stays there. `by_hand_s` has the predicted seconds of placements
-    made by hand, by name, where they are of the same problem; `others_s` of those that methods
-    made before.
+    The placement on the screen stays there. `known` has what was there before by name, where it is
+    of the same problem.
     """
     shelf = Shelf(project.folder / "placements" / job.about.shelf)
     rows = job.all(CompareRow)
@@ -88,38 +96,32 @@ def rows_taken_over(
         ended = f" It ended early; the reason stands in the tab Board.{ended}"
     if not found:
         return f"No method found a placement.{ended}"
-    by_hand_s = by_hand_s or {}
     number = formatting.counted(len(found), "method")
-    if by_hand_s:
-        number += f" and {formatting.counted(len(by_hand_s), 'placement')} made by hand"
-    return f"Compared {number}: {best_in_words(found, by_hand_s, others_s or {})}.{ended}"
+    num_by_hand = sum(before.origin == ORIGINS[HAND] for before in known.values())
+    if num_by_hand:
+        number += f" and {formatting.counted(num_by_hand, 'placement')} made by hand"
+    return f"Compared {number}: {best_in_words(found, known)}.{ended}"
 
 
-def best_in_words(
-    found: Sequence[CompareRow],
-    by_hand_s: Mapping[str, float],
-    others_s: Mapping[str, float] = MappingProxyType({}),
-) -> str:
+def best_in_words(found: Sequence[CompareRow], known: Mapping[str, Known] = NONE_KNOWN) -> str:
     """Which is best of some methods' rows and of what was there before; a part of a sentence."""
     allowed = [row for row in found if not row.violations] or found
     of_rows = {row.placer: _value(row) for row in allowed}
     rows = {row.placer: row for row in allowed}
     best = rows[leaders(of_rows)[0]]
     unit = best.unit
-    own, others = (
-        {_apart(name, of_rows): in_unit(s, unit) for name, s in known.items()}
-        for known in (by_hand_s, others_s)
-    )
-    before = {**others, **own}
-    among = {**before, **({} if best.violations else of_rows)} or of_rows
-    first, *equal = leaders(among, own)
-    by_hand = ", made by hand" * (first in own)
+    before = {_apart(name, of_rows): there for name, there in known.items()}
+    values = {name: in_unit(there.value_s, unit) for name, there in before.items()}
+    among = {**values, **({} if best.violations else of_rows)} or of_rows
+    not_found = [name for name, there in before.items() if there.origin != METHOD]
+    first, *equal = leaders(among, not_found)
+    origin = f", {before[first].origin.words}" if first in not_found else ""
     also = f"; as good: {listed(equal)}" if equal else ""
     if best.placer in (first, *equal):
-        return f"the best is {first}{by_hand}, {predicted(best)}{also}"
+        return f"the best is {first}{origin}, {predicted(best)}{also}"
     value = formatting.stated(among[first], unit)
     return (
-        f"the best is {first}{by_hand}, predicted {value}{also};"
+        f"the best is {first}{origin}, predicted {value}{also};"
         f" the best method is {best.placer}, {predicted(best)}"
     )
 

@@ -1,5 +1,7 @@
 """The list of a shelf: its placements, and what is kept of the result of each beside it."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from placement.api.results.value import Count, Counts, Number, Text, Texts, require_unit
@@ -49,7 +51,30 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
         require_unit(self.unit or "s")
 
 
-HAND, FILE = "hand", "file"
+HAND, FILE, TRAINING = "hand", "file", "training"
+
+
+class Origin(Struct, frozen=True):
+    """Where a placement comes from, in words, and what happened to one that is another by now.
+
+    What a method made needs no word for where it comes from, because it is called like the method.
+    """
+
+    words: str
+    changed: str
+
+
+METHOD = Origin("", "placed again by its method")
+ORIGINS: Mapping[str, Origin] = {
+    HAND: Origin("made by hand", "edited"),
+    FILE: Origin("from a file", "opened from another file"),
+    TRAINING: Origin("from training", "trained again"),
+}
+
+
+def origin_of(made_by: str) -> Origin:
+    """Where placements come from that were made by a placer of this name, or by something else."""
+    return ORIGINS.get(made_by, METHOD)
 
 
 class Named(Struct, frozen=True):
@@ -64,6 +89,10 @@ class Named(Struct, frozen=True):
     @property
     def by_hand(self) -> bool:
         return self.made_by == HAND
+
+    @property
+    def origin(self) -> Origin:
+        return origin_of(self.made_by)
 
 
 class Index(Struct, frozen=True):

@@ -68,13 +68,13 @@ def test_busy_counts_sending_where_the_goal_is_throughput():
     [
         (None, "not yet"),
         (Measured(0.010, 0.2, False, False), "10 ms, predicted +20%"),
-        (Measured(0.010, None, True, True), "10 ms, emulated, placed again since"),
+        (Measured(0.010, None, True, True), "10 ms, emulated, placed again by its method since"),
     ],
 )
 def test_what_was_measured_is_told_with_its_doubts(measured, said):
     assert side_by_side.measured_in_words(row(measured=measured)) == said
     by_hand = side_by_side.measured_in_words(row(measured=measured, made_by=HAND))
-    assert by_hand == said.replace("placed again", "edited")
+    assert by_hand == said.replace("placed again by its method", "edited")
 
 
 def two_sides():

@@ -17,8 +17,8 @@ from placement.schedule.symmetry import with_names
 from studio import snapshot, standings
 from studio.jobs import kinds, outcomes
 from studio.project import store
+from studio.project.facts import HAND, origin_of
 from studio.project.files import write_json
-from studio.project.placements import HAND
 from tests.studio.test_standings import again, comparison, own_home, placed, rows_of
 from tests.towers import save_towers
 
@@ -114,10 +114,13 @@ def test_what_a_person_made_takes_part_in_the_verdict(now):
     rows = rows_of(now, "round_robin", "m_topo")
     later = again(now.project)
     job = comparison(later, rows)
-    own_s = kinds.by_hand_s(later, job)
+    known = kinds.known(later, job)
     mine_s = pl.simulate(later.problem, best).value
-    assert own_s == {"mine": mine_s} and mine_s < min(row["value"] for row in rows)
-    told = outcomes.rows_taken_over(later.project, job, own_s)
+    assert known == {"mine": outcomes.Known(mine_s, origin_of(HAND))}
+    assert mine_s < min(
+        row["value"] for row in rows
+    )
+    told = outcomes.rows_taken_over(later.project, job, known)
     assert told.startswith(
         "Compared 2 methods and 1 placement made by hand: the best is mine, made by hand, predicted"
     )
@@ -139,10 +142,11 @@ def test_a_slower_one_made_by_hand_is_told_beside_the_best(now):
 def test_the_verdict_of_another_problem_leaves_work_by_hand_out(now):
     now.shelf.add("mine", now.placement, HAND, show=False)
     rows = [{**row, "problem": "another"} for row in rows_of(now, "single")]
-    assert kinds.by_hand_s(again(now.project), comparison(now, rows)) == {}
+    assert kinds.known(again(now.project), comparison(now, rows)) == {}
 
 
 def test_a_stored_placement_is_what_was_compared(now):
     stored = placement_from_json(json.loads(now.shelf.path("round_robin").read_text()))
     assert standings.placement_of(now, "round_robin") == stored
-    assert snapshot.predicted_s(now, by_hand=True) == {}
+    value_s = pl.simulate(now.problem, stored).value
+    assert snapshot.predicted_s(now, ["round_robin"]) == {"round_robin": value_s}

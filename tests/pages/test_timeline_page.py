@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui.panels import timeline_component
+from pages.ui.compare import board
+from pages.ui.panels import side_by_side, timeline_component, yardstick
 from pages.ui.session import choices
 from pages.ui.session.current import snapshot
 from pages.ui.timeline import critical_path, memory, timelines
@@ -15,7 +16,9 @@ from placement.advice.speedups import Lever
 from placement.core.timeline import Span
 from placement.drawing import gantt, spans
 from placement.simulator.simulate import memory_over_time
-from studio import editing
+from studio import editing, standings
+from studio.jobs import caveats
+from studio.project.facts import FILE
 from tests.pages.going import open_tab
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
@@ -83,7 +86,38 @@ def test_an_edit_after_the_run_is_told_and_the_run_stays_what_it_was():
     assert metric(app, "Measured step time").value == "30 ms"
     now = snapshot(project)
     measured = timelines.panels(now, timelines.chosen(now))[1]
-    assert measured.note.endswith("a run of mine before its last edit")
+    assert measured.note.endswith("a run of mine before it was edited")
+
+
+def test_what_a_file_gave_is_nowhere_called_the_work_of_a_method():
+    app, project = opened("timeline")
+    now = snapshot(project)
+    ops, devices = [op.name for op in now.model.graph.ops], [d.name for d in now.machine.devices]
+
+    def on(device):
+        return replace(now.placement, device_of=dict.fromkeys(ops, device), order=())
+
+    name = now.shelf.add("mine", on(devices[0]), FILE)
+    finished_run(project)
+    shown = yardstick.Value(on(devices[1]), 1e9)
+    # Another file of that name, after the first one was deleted.
+    now.shelf.replace(name, on(devices[1]))
+    now = snapshot(project)
+    run = timelines.chosen(now)
+    [row] = [row for row in standings.standings(now) if row.name == name]
+    before = yardstick.Shown("measured", "", {name: replace(shown, placement=on(devices[0]))})
+    said = (
+        caveats.not_of_screen(now, run.job),
+        timelines.panels(now, run)[1].note,
+        yardstick.sentence(before, now),
+        side_by_side.measured_in_words(row),
+        "; ".join(board.notes_of(row)),
+    )
+    for sentence in said:
+        assert "opened from another file" in sentence and "method" not in sentence, sentence
+    best = board.verdict([row, replace(row, name="heft", made_by="heft", value_s=2e9)], "s")
+    assert best.startswith("Best of 2: **mine**, from a file, predicted")
+    assert "its method" not in texts(checked(app.run()))
 
 
 def test_of_an_even_number_of_steps_the_one_that_is_drawn_is_not_called_the_median():

@@ -17,9 +17,8 @@ from studio.jobs import event_log, jobs, kinds, outcomes, runs
 from studio.jobs.records import About
 from studio.leaders import leaders
 from studio.project import store
-from studio.project.facts import Facts
+from studio.project.facts import FILE, HAND, Facts, origin_of
 from studio.project.files import write_json
-from studio.project.placements import HAND
 from tests.pages.test_pages import finished_run
 from tests.workloads import node, workload
 
@@ -156,9 +155,7 @@ def test_one_of_several_that_are_as_good_is_named_the_best_by_all_who_tell():
     now.shelf.add("by hand", found.placement, HAND, show=False)
     job = comparison(again(now.project), rows_of(now, "heft"))
     later = again(now.project)
-    told = outcomes.rows_taken_over(
-        later.project, job, kinds.by_hand_s(later, job), kinds.others_s(later, job)
-    )
+    told = outcomes.rows_taken_over(later.project, job, kinds.known(later, job))
     assert "the best is auto, predicted" in told and "as good: heft, zeta, by hand" in told
     said = board.verdict(standings.standings(again(now.project)), "s")
     assert "**auto**" in said and "as good: heft, zeta, by hand" in said
@@ -173,16 +170,21 @@ def test_what_was_made_by_hand_under_a_methods_name_is_told_apart_from_it():
     now.shelf.add("heft", found.placement, "heft", studio.facts_of(found), show=False)
     job = comparison(again(now.project), rows_of(now, "heft"))
     later = again(now.project)
-    made_s, others_s = kinds.by_hand_s(later, job), kinds.others_s(later, job)
-    assert set(made_s) == {"heft"} and not others_s
-    told = outcomes.rows_taken_over(later.project, job, made_s, others_s)
+    known = kinds.known(later, job)
+    assert {name: known[name].origin.words for name in known} == {"heft": "made by hand"}
+    told = outcomes.rows_taken_over(later.project, job, known)
     assert "the best is heft, predicted" in told and "as good" not in told
-    equal_s = {"heft": found.value}
+
+    def before(value_s, made_by=HAND):
+        return {"heft": outcomes.Known(value_s, origin_of(made_by))}
+
     (row,) = (event_log.decoded(one, "compare") for one in rows_of(now, "heft"))
-    said = outcomes.best_in_words([row], equal_s)
+    said = outcomes.best_in_words([row], before(found.value))
     assert "the best is heft, predicted" in said and "as good: heft of before" in said
-    said = outcomes.best_in_words([row], {"heft": found.value / 2})
+    said = outcomes.best_in_words([row], before(found.value / 2))
     assert "the best is heft of before, made by hand" in said
+    said = outcomes.best_in_words([row], before(found.value / 2, FILE))
+    assert "the best is heft of before, from a file" in said
     assert "the best method is heft, predicted" in said
 
 
@@ -277,6 +279,8 @@ def test_notes_say_what_figures_do_not():
         "the steps of its run scattered, so trust neither time nor error; run again",
     ]
     assert board.notes_of(replace(row, made_by=HAND))[1] == "edited since it was measured"
+    of_file = board.notes_of(replace(row, made_by=FILE))
+    assert of_file[1] == "opened from another file since it was measured"
 
 
 def test_jobs_of_both_kinds_are_named_on_the_pages():

@@ -21,7 +21,7 @@ from placement.core.verb_options import CompareOptions, option_of
 from studio import standings
 from studio.jobs import command_line, jobs, kinds, methods, outcomes
 from studio.leaders import SAME, listed
-from studio.project.facts import HAND
+from studio.project.facts import HAND, origin_of
 from studio.snapshot import Studio
 from studio.standings import Measured, Standing
 
@@ -101,8 +101,7 @@ def live(job: jobs.Job) -> None:
     if rows:
         names = ", ".join(row.placer for row in rows)
         now = studio()
-        before = kinds.by_hand_s(now, job), kinds.others_s(now, job)
-        so_far = outcomes.best_in_words(rows, *before)
+        so_far = outcomes.best_in_words(rows, kinds.known(now, job))
         st.caption(glossary.plain(f"Done: {names}. So far {so_far}."))
 
 
@@ -114,7 +113,8 @@ def verdict(rows: Sequence[Standing], unit: str) -> str:
     best = allowed[0]
     equal = [r for r in allowed[1:] if r.value_s <= best.value_s * (1 + SAME)]
     said = f"Best of {len(rows)}: **{glossary.plain(best.name, 40)}**"
-    said += ", made by hand" * (best.made_by == HAND)
+    origin = origin_of(best.made_by).words
+    said += f", {origin}" * bool(origin)
     said += f", predicted {glossary.plain(formatting.seconds(best.value_s, unit))}"
     if equal:
         said += f"; as good: {listed([glossary.plain(row.name, 40) for row in equal])}"
@@ -309,8 +309,7 @@ def notes_of(row: Standing) -> list[str]:
     if row.broken:
         notes.append(f"not allowed: {row.broken[0].rstrip('.')}")
     if row.measured and row.measured.edited:
-        what = "edited" if row.made_by == HAND else "placed again by its method"
-        notes.append(f"{what} since it was measured")
+        notes.append(f"{origin_of(row.made_by).changed} since it was measured")
     if row.measured and not row.measured.edited and row.measured.of not in ("", row.name):
         notes.append(f"its run was one of {row.measured.of}, which is the same placement")
     if row.measured and row.measured.emulated:

@@ -19,7 +19,7 @@ from placement.schedule.simulated import Simulated, busy_of
 from studio import standings
 from studio.jobs import caveats
 from studio.leaders import SAME
-from studio.project.facts import HAND
+from studio.project.facts import origin_of
 from studio.snapshot import Studio
 from studio.standings import Standing
 
@@ -158,7 +158,7 @@ def measured_in_words(row: Standing) -> str:
     if measured.emulated:
         said.append("emulated")
     if measured.edited:
-        said.append("edited since" if row.made_by == HAND else "placed again since")
+        said.append(f"{origin_of(row.made_by).changed} since")
     return ", ".join(said)
 
 

@@ -107,7 +107,7 @@ def _since(now: Studio, name: str, anew: Value) -> str:
     item = next((item for item in now.shelf.items if item.name == name), None)
     if item is None or standings.placement_of(now, name).device_of == anew.placement.device_of:
         return ""
-    return f" ({'edited' if item.by_hand else 'placed again'} since, so {name} is another now)"
+    return f" ({item.origin.changed} since, so {name} is another now)"
 
 
 def _changed(before: Shown, problem: Problem) -> Iterator[tuple[str, Value, Value]]:

@@ -113,8 +113,7 @@ def _whose(now: Studio, run: Measured) -> str:
     if runs.of_placement((run.job,), now.placement) is not None:
         return f"a run of {name}, which is the same placement as {now.named.name}"
     if name == now.named.name:
-        changed = "its last edit" if now.named.by_hand else "its method made it anew"
-        return f"a run of {name} before {changed}"
+        return f"a run of {name} before it was {now.named.origin.changed}"
     return f"a run of {name} and not of {now.named.name}, which is on the screen"
 
 

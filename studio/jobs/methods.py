@@ -8,6 +8,7 @@ from msgspec import Struct
 from placement import list_placers
 from placement.core.decoding import decode
 from placement.core.problem import Problem
+from placement.placers import placer_class
 
 DEFAULT = "auto"
 SEARCH_S = 5.0
@@ -41,7 +42,6 @@ class Method(Struct, frozen=True):
     all_cores: bool
     learns_live: bool
     exact: bool
-    quick_up_to: int
     needs: tuple[str, ...]
     settings: Mapping[str, Setting]
     pseudo_code: tuple[str, ...] = ()
@@ -60,8 +60,7 @@ def fitting(problem: Problem) -> dict[str, Method]:
 
 def quick(problem: Problem) -> list[str]:
     """Methods that answer almost at once on a problem of this kind and size."""
-    size = len(problem.kernels.ops)
-    return [name for name, m in fitting(problem).items() if size <= m.quick_up_to]
+    return [name for name in fitting(problem) if placer_class(name).is_quick(problem)]
 
 
 def left_out(problem: Problem) -> list[str]:

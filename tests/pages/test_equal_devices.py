@@ -117,9 +117,7 @@ def test_what_a_person_made_takes_part_in_the_verdict(now):
     known = kinds.known(later, job)
     mine_s = pl.simulate(later.problem, best).value
     assert known == {"mine": outcomes.Known(mine_s, origin_of(HAND))}
-    assert mine_s < min(
-        row["value"] for row in rows
-    )
+    assert mine_s < min(row["value"] for row in rows)
     told = outcomes.rows_taken_over(later.project, job, known)
     assert told.startswith(
         "Compared 2 methods and 1 placement made by hand: the best is mine, made by hand, predicted"

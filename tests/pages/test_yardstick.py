@@ -71,9 +71,8 @@ def test_values_shown_as_estimates_are_told_anew_once_times_are_measured():
     later = again(project)
     later.shelf.replace(name, pl.place(later.problem, "round_robin").placement)
     checked(app.run())
-    assert said in texts(
-        app
-    ) and f"placed again by its method since, so {name} is another now" in texts(app)
+    again_since = f"placed again by its method since, so {name} is another now"
+    assert said in texts(app) and again_since in texts(app)
     later.shelf.replace(name, shown)
     # It stays on every page until somebody has taken note.
     checked(go(app, "compare"))

@@ -219,9 +219,63 @@ def go_to(now: Studio, num_done: int) -> None:
             f"The step {wrong.label[:80]!r} names ops or devices that are not here, so it cannot be"
             " undone or redone; everything is as it was."
         )
-    state, history = edits.travel(now.state, now.history, num_done)
+    fewest, most = now.history.reach
+    state, history = edits.travel(now.state, now.history, min(max(num_done, fewest), most))
     if history != now.history:
         _store(now, now.named.name, state, history)
+    if num_done < fewest and history.done:
+        _show_former(now, history.done[-1])
+    elif num_done > most and history.undone:
+        _show_opened(now, history)
+
+
+def _show_former(now: Studio, step: edits.Edit) -> None:
+    """Put what was on the screen before an opening there again, with its own history.
+
+    What is on the screen now, which may be a copy of what was opened, is one redo away.
+    """
+    assert step.opened is not None
+    before = step.opened[0]
+    name = _name_of(now, before)
+    again = dataclasses.replace(step, opened=(before, now.named.file))
+    history = now.shelf.history(name)
+    ahead = (*(each for each in history.undone if each != again), again)
+    now.shelf.keep_history(name, dataclasses.replace(history, undone=ahead))
+    _show(now, name)
+
+
+def _show_opened(now: Studio, history: edits.History) -> None:
+    """Put what was opened there again, with its own history."""
+    *rest, step = history.undone
+    assert step.opened is not None
+    name = _name_of(now, step.opened[1])
+    now.shelf.keep_history(now.named.name, dataclasses.replace(history, undone=tuple(rest)))
+    _show(now, name)
+
+
+def _name_of(now: Studio, file: str) -> str:
+    found = next((item.name for item in now.shelf.items if item.file == file), None)
+    if found is None:
+        raise ValueError(
+            "That placement was deleted, so nothing was undone or redone; Edit beside the menu of"
+            " placements can bring back what was deleted last."
+        )
+    return found
+
+
+def _show(now: Studio, name: str) -> None:
+    now.shelf.choose(name)
+    now.project.change()
+
+
+def show_opened(now: Studio, name: str) -> None:
+    """Put a placement that came from elsewhere on the screen, as a step that undo takes back."""
+    former = now.shelf.current
+    opened = now.shelf.named(name)
+    if former is not None and former.file not in ("", opened.file):
+        step = edits.Edit(f"{name} opened", opened=(former.file, opened.file))
+        now.shelf.keep_history(name, now.shelf.history(name).add(step))
+    _show(now, name)
 
 
 def _store(now: Studio, name: str, state: edits.State, history: edits.History) -> None:

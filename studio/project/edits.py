@@ -29,7 +29,8 @@ class Edit:
     """One step: what became of every op that moved, and of every op that was pinned or let go.
 
     `order` and `replicas` are those of the placement before and after, where the step changed them;
-    `sequences` the orders of devices that are pinned.
+    `sequences` the orders of devices that are pinned. `opened` are two files of the shelf: what was
+    on the screen before another placement was opened, and that other one.
     """
 
     label: str
@@ -38,6 +39,7 @@ class Edit:
     order: tuple[Order, Order] | None = None
     replicas: tuple[Replicas, Replicas] | None = None
     sequences: tuple[Sequences, Sequences] | None = None
+    opened: tuple[str, str] | None = None
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -50,6 +52,7 @@ class Edit:
         moves, pins = _runs(self.changes), _runs(self.pins)
         content = {"label": self.label, "moves": moves, "pins": pins}
         rest = {"order": self.order, "replicas": self.replicas, "sequences": self.sequences}
+        rest |= {"opened": self.opened}
         return json.dumps(content | {key: both for key, both in rest.items() if both})
 
 
@@ -63,6 +66,18 @@ class History:
     def add(self, edit: Edit) -> "History":
         """The history after a new step; what was undone before it is gone."""
         return History((*self.done, edit)[-MAX_STEPS:])
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The fewest and the most steps done with which the same placement is on the screen.
+
+        One step further back is what it was opened in the place of, one further forth what was
+        opened in its place.
+        """
+        since = next((n for n, step in enumerate(self.done[::-1]) if step.opened), len(self.done))
+        ahead = self.undone[::-1]
+        until = next((n for n, step in enumerate(ahead) if step.opened), len(ahead))
+        return len(self.done) - since, len(self.done) + until
 
     @property
     def text(self) -> str:
@@ -108,11 +123,12 @@ class _Step(Struct, frozen=True):
     order: tuple[Order, Order] | None = None
     replicas: tuple[Counts | None, Counts | None] | None = None
     sequences: tuple[Mapping[str, Order], Mapping[str, Order]] | None = None
+    opened: tuple[str, str] | None = None
 
     def edit(self) -> Edit:
         order = self.order and (_shared(self.order[0]), _shared(self.order[1]))
         moves, pins = _changes(self.moves), _changes(self.pins)
-        return Edit(self.label, moves, pins, order, self.replicas, self.sequences)
+        return Edit(self.label, moves, pins, order, self.replicas, self.sequences, self.opened)
 
 
 class _Steps(Struct, frozen=True):

@@ -17,6 +17,7 @@ from placement.core.placement import Placement, placement_from_json
 from placement.core.verb_options import ProblemOptions, option_of
 from placement.files.input import json_value, regular_file
 from placement.formats.split_json import LISTS, split_from_json
+from studio import editing
 from studio.project.facts import FILE
 from studio.project.placements import Shelf
 from studio.snapshot import Studio
@@ -40,7 +41,7 @@ def open_file(now: Studio, file_name: str, content: bytes) -> str:
     # What cannot be predicted is refused as well: the page could not show it.
     value_s = now.cache.simulated(now.problem, placed).value
     name = _kept(now.shelf, name_of(file_name), placed)
-    now.project.change()
+    editing.show_opened(now, name)
     value = formatting.seconds(value_s, now.problem.unit)
     per = now.settings.objective.per
     said = [f"{name} is the placement now, predicted to take {value} per {per}."]
@@ -90,13 +91,10 @@ def _require_size(num_bytes: int) -> None:
 
 
 def _kept(shelf: Shelf, name: str, placed: Placement) -> str:
-    """Put a file's placement on the screen, and on the shelf unless it is there; its name there."""
+    """Put a file's placement on the shelf unless it is there; its name there."""
     from_files = (item.name for item in shelf.items if item.made_by == FILE)
     same = next((there for there in from_files if shelf.read(there) == placed), None)
-    if same is not None:
-        shelf.choose(same)
-        return same
-    return shelf.add(name, placed, FILE, beside=True)
+    return same or shelf.add(name, placed, FILE, show=False, beside=True)
 
 
 def name_of(file_name: str) -> str:

@@ -1,12 +1,13 @@
 """A placement in a file, in a real browser: exported, and opened again beside the menu."""
 
 import json
+import re
 
 from playwright.sync_api import expect
 
 from pages.ui.session.current import snapshot
 from studio.project import store
-from tests.browser.studio import drawn, project_of, settled
+from tests.browser.studio import drawn, open_tab, project_of, settled
 
 FIELD = '[data-testid="stPopoverBody"] input[type="file"]'
 
@@ -24,17 +25,27 @@ def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
     drawn(page)
     settled(page)
     before = snapshot(store.find(project_of(page)))
+    former = before.named.name
     page.get_by_test_id("stExpander").filter(has_text="Export").locator("summary").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download", exact=True).click()
     path = tmp_path / "mine.json"
     download.value.save_as(path)
     give(page, path)
-    menu = page.locator(".st-key-desk-menus")
-    expect(menu.get_by_role("combobox", name="Placement")).to_have_value("mine")
+    shown = page.locator(".st-key-desk-menus").get_by_role("combobox", name="Placement")
+    expect(shown).to_have_value("mine")
     expect(page.locator(".st-key-notices")).to_contain_text("mine is the placement now")
     now = snapshot(store.find(project_of(page)))
     assert now.named.name == "mine" and now.placement == before.placement
+    # It was a step as an edit is; all of the page goes back with it and comes again.
+    board = page.get_by_text(re.compile("The placement on the screen: "))
+    open_tab(page, "Board")
+    for key, name in (("Control+z", former), ("Control+y", "mine")) * 2:
+        settled(page)
+        page.keyboard.press(key)
+        expect(shown).to_have_value(name)
+        expect(board).to_contain_text(f"The placement on the screen: {name}.")
+        assert snapshot(store.find(project_of(page))).named.name == name
     away = {"device_of": dict.fromkeys(before.placement.device_of, "cuda:7")}
     path.write_text(json.dumps(away))
     give(page, path)

@@ -14,9 +14,10 @@ from placement.core.machine import machine_to_text
 from placement.core.placement import placement_to_text
 from placement.formats.split_json import split_from_json, split_to_json
 from studio import editing, standings
-from studio.project.facts import FILE
+from studio.project.facts import FILE, HAND
 from studio.project.placements import LISTS
 from studio.transfer import placement_file
+from studio.transfer.archive import pack, unpack
 from studio.transfer.placement_file import name_of, open_file, placement_in
 from tests.fuzz import mutation
 from tests.fuzz.worker import LONGEST_SENTENCE
@@ -127,6 +128,66 @@ def test_the_same_file_opened_twice_is_there_once(canonical):
         open_file(canonical, "mine.json", changed(editing.all_on(canonical, "P3")))
         open_file(canonical, "heft.json", changed(editing.all_on(canonical, "P1")))
     assert [i.name for i in again(canonical).shelf.items] == ["heft", "mine", "mine 2", "heft 2"]
+
+
+def test_opening_is_a_step_that_undo_takes_back_and_redo_makes_again(canonical, tmp_path):
+    """A walk over two placements and a copy: every state on it is reached again, both ways."""
+    project = canonical.project
+
+    def seen():
+        now = again(canonical)
+        return now.named.name, now.placement, len(now.history.done)
+
+    def go(change):
+        change(snapshot(project))
+        return seen()
+
+    canonical.shelf.choose(canonical.shelf.add("own", canonical.placement, HAND))
+    states = [seen()]
+    states.append(go(lambda now: editing.edit(now, ["n1"], "P2")))
+    content = changed(editing.all_on(canonical, "P2"))
+    states.append(go(lambda now: open_file(now, "mine.json", content)))
+    states.append(go(lambda now: editing.edit(now, ["n2"], "P1")))
+    assert [name for name, _, _ in states] == ["own", "own", "mine", "manual"]
+    # What an edit makes of a file's placement is a copy, and undone that copy is as the file.
+    of_file = ("manual", *states[2][1:])
+    back = [of_file, states[1], states[0]]
+    assert [go(editing.undo) for _ in back] == back
+    forth = [states[1], of_file, states[3]]
+    assert [go(editing.redo) for _ in forth] == forth
+    assert go(editing.redo) == states[3]
+    assert [i.name for i in again(canonical).shelf.items][-3:] == ["own", "mine", "manual"]
+    # A list of changes goes no further than to what is beside it.
+    assert again(canonical).history.reach == (1, 2)
+    assert go(lambda now: editing.go_to(now, 0)) == states[1]
+    assert again(canonical).history.reach == (0, 1)
+    assert go(lambda now: editing.go_to(now, 2)) == of_file
+    # A project file takes it along.
+    copied = unpack(pack(project), lambda source, dims: None)
+    assert snapshot(copied).history == again(canonical).history
+
+
+def test_what_was_opened_is_forgotten_by_a_new_edit_and_missed_where_it_is_deleted(canonical):
+    def opened():
+        open_file(again(canonical), "mine.json", changed(editing.all_on(canonical, "P2")))
+        return again(canonical)
+
+    first = canonical.named.name
+    for _ in range(2):
+        editing.undo(opened())
+        assert again(canonical).named.name == first
+        assert len(again(canonical).history.undone) == 1
+    again(canonical).shelf.remove("mine")
+    with pytest.raises(ValueError, match="was deleted"):
+        editing.redo(again(canonical))
+    assert again(canonical).named.name == first
+    again(canonical).shelf.restore(again(canonical).shelf.removed[-1].file)
+    editing.undo(again(canonical))
+    editing.edit(again(canonical), ["n1"], "P2")
+    assert not again(canonical).history.undone
+    # What is on the screen already is not opened in its own place.
+    before = opened().history
+    assert opened().history == before
 
 
 def test_a_copy_of_the_model_under_another_name_takes_the_placement(canonical, tmp_path):
@@ -329,7 +390,8 @@ def test_a_name_leads_nowhere_and_takes_nothings_place(canonical, file_name):
     assert not {"/", "\\"} & set(name)
     assert now.shelf.read("heft") == first and now.placement != first
     new = set(canonical.project.folder.parent.parent.rglob("*")) - outside
-    assert new == {folder / now.named.file}
+    file = folder / now.named.file
+    assert new == {file, file.with_suffix(".history")}
     assert [i.name for i in now.shelf.items] == ["heft", name]
     assert now.pins == {} and now.sequences == {}
 

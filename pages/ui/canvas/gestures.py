@@ -26,8 +26,8 @@ from pages.ui.canvas.messages import (
     Unpin,
     Widen,
 )
-from pages.ui.session import callbacks, choices, fragments, outbox, saving
-from pages.ui.session.current import attempt, studio
+from pages.ui.session import callbacks, choices, outbox, saving
+from pages.ui.session.current import attempt, on_shelf, redraw, studio
 from pages.ui.shell.messages import plain_errors
 from placement.core.graph import Graph
 from placement.drawing.wording import shortened
@@ -45,8 +45,9 @@ MOST_LABEL = 70
 
 def on_ops() -> None:
     """Apply what was done in the picture, then redraw only what it touches."""
+    now, known = studio(), on_shelf()
     opened = any(isinstance(gesture, OPENING) for gesture in apply())
-    fragments.only(*(("store",) if opened else ()), *fragments.EDITED)
+    redraw(now, known, *(("store",) if opened else ()))
 
 
 def apply() -> list[Gesture]:

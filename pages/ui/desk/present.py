@@ -180,8 +180,8 @@ def _go(to: int) -> None:
         fragments.only("canvas", "side", "dock", "present")
         return
     if choices.kept(WALK, PATH) == CHANGES:
-        number = min(to, _num_changes(now))
-        _walk_changes(now, number)
+        fewest, most = now.history.reach
+        _walk_changes(now, min(fewest + to, most))
         return
     walk = _stops(now)
     at = min(to, len(walk))
@@ -221,14 +221,15 @@ def _put_back(now: Studio) -> None:
     choices.keep(STOOD, None)
     if began_at != len(now.history.done):
         attempt(now, partial(editing.go_to, num_done=began_at))
-    _take_off_copy(now, num_done=began_at)
+    if began_at == now.history.reach[0]:
+        _take_off_copy(now)
 
 
-def _take_off_copy(now: Studio, num_done: int) -> None:
+def _take_off_copy(now: Studio) -> None:
     """Show again what a copy was made from for changes of which none is left."""
     copied, former = now.named, str(choices.kept(FORMER, ""))
     is_there = any(item.name == former for item in now.shelf.items)
-    if is_there and copied.by_hand and copied.facts.start == former and not num_done:
+    if is_there and copied.by_hand and copied.facts.start == former:
         now.shelf.remove(copied.name)
         now.shelf.choose(former)
 
@@ -311,14 +312,15 @@ def _called(now: Studio, stop: Stop) -> str:
 
 def _change(now: Studio) -> Place:
     """The change that was made last, and what it brought."""
-    done, of = now.history.done, _num_changes(now)
+    done, (fewest, most) = now.history.done, now.history.reach
+    at, of = len(done) - fewest, most - fewest
     if not of:
         nothing = "Nothing was changed by hand yet; select something and press 1 to 9."
         return Place(0, 0, 0, 0, nothing)
     made = f"As it was made: {_value(now)}; → makes the first change again."
-    if done:
+    if at:
         made = f"{_label(now, done[-1])}; now {_value(now)}."
-    return Place(len(done), 0, of, of, str(choices.kept(CHANGE, "")) or made)
+    return Place(at, 0, of, of, str(choices.kept(CHANGE, "")) or made)
 
 
 PLACES: Mapping[str, Callable[[Studio], Place]] = {PATH: _path, CHANGES: _change, METHOD: _step}
@@ -327,10 +329,6 @@ PLACES: Mapping[str, Callable[[Studio], Place]] = {PATH: _path, CHANGES: _change
 def _label(now: Studio, change: Edit) -> str:
     """What a change is called; a single op as the picture calls it, and not as its file does."""
     return shortened(editing.label(now, change), MOST_LABEL)
-
-
-def _num_changes(now: Studio) -> int:
-    return len(now.history.done) + len(now.history.undone)
 
 
 def _value(now: Studio) -> str:
@@ -348,8 +346,8 @@ def _notice_change(now: Studio) -> None:
         return
     name, before, before_s, before_range_s = seen
     # The first edit of a method's placement makes a copy of it, which has that one step.
-    if name != now.named.name and done == 1:
-        before = 0
+    if name != now.named.name and done == now.history.reach[0] + 1:
+        before = done - 1
     elif name != now.named.name:
         choices.keep(CHANGE, f"The placement {now.named.name} is on the screen: {_value(now)}.")
         return

@@ -60,17 +60,21 @@ def _entries(now: Studio) -> None:
     done = len(history.done)
     steps = [*history.done, *reversed(history.undone)]
     last = min(len(steps), done + MOST_SHOWN // 2)
-    first = max(0, last - MOST_SHOWN)
+    # What was on the screen before an opening, or what was opened then, has steps of its own.
+    fewest, most = history.reach
+    oldest, last = max(0, fewest - 1), min(last, most + 1)
+    first = max(oldest, last - MOST_SHOWN)
     locked = not choices.may_write()
     for number in range(last, first, -1):
         label = glossary.plain(f"{number}: {editing.label(now, steps[number - 1])}", 70)
         _entry(
             number, label if number <= done else f":gray[{label} (undone)]", number == done, locked
         )
-    if first:
+    if first > oldest:
         st.caption(f"and {formatting.counted(first, 'step')} before them")
     else:
-        _entry(0, "0: as it was made", done == 0, locked)
+        base = f"{first}: {'what was on the screen before' if fewest else 'as it was made'}"
+        _entry(first, base, done == first, locked)
 
 
 def _entry(number: int, label: str, is_now: bool, locked: bool) -> None:

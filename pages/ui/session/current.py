@@ -1,7 +1,7 @@
 """The project of this browser session as a `Studio`: with the cache of all sessions, and the right
 to write that this one has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 
 import streamlit as st
@@ -41,10 +41,28 @@ def snapshot(project: Project) -> Studio:
 
 def edit(change: Callable[[Studio], str | None]) -> None:
     """Make a change where this session may write, and redraw what an edit touches."""
-    now = studio()
+    now, known = studio(), on_shelf()
     if choices.renew_claim(now.project):
         attempt(now, change)
-    fragments.only(*fragments.EDITED)
+    redraw(now, known)
+
+
+def on_shelf() -> frozenset[str]:
+    """Files of the placements that there are, for `redraw`."""
+    return frozenset(item.file for item in studio().shelf.items)
+
+
+def redraw(before: Studio, known: Collection[str], *also: str) -> None:
+    """End a callback by drawing what an edit touches, and `also` other fragments.
+
+    All of the page is drawn where undo or redo put another of the `known` placements on the screen:
+    whatever it says of one may not stay beside another. A copy that an edit made is none of them.
+    """
+    file = studio().named.file
+    if file != before.named.file and file in known:
+        choices.show_run("")
+        st.rerun()
+    fragments.only(*also, *fragments.EDITED)
 
 
 def carry_out(asked: Callable[[Studio], object]) -> None:

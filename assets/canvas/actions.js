@@ -20,7 +20,15 @@ Object.assign(Canvas.prototype, {
       this.chrome.notice(this.data.session ? shown : "The page is still opening; try again in a moment");
       return 0;
     }
+    if (EDITS.has(entry.kind)) this.forgetMove();
     return this.outbox.push(entry);
+  },
+
+  // What was told of a move is not true any more after another edit, and of no interest after it.
+  forgetMove() {
+    this.move = null;
+    this.chrome.clearNotice();
+    this.chrome.showStatus(this.statusText());
   },
 
   select(ids, how = "set") {
@@ -29,6 +37,7 @@ Object.assign(Canvas.prototype, {
     model.select(ids, how);
     if (model.selected.join("") === before) return;
     this.send({ kind: "select", nodes: ids, how });
+    this.move = null;
     this.chrome.clearNotice();
     this.repaint();
     this.chrome.say(model.hasSelection() ? `${opsText(model.numSelectedOps())} selected` : "Nothing selected");
@@ -75,11 +84,30 @@ Object.assign(Canvas.prototype, {
       return;
     }
     const found = this.targetsOr("Select something first, then choose a device");
-    if (!found || !this.send({ kind: "assign", nodes: found.nodes, device })) return;
-    model.assign(found.nodes ?? model.selection(), device);
+    const isAlone = !this.outbox.queue.some(({ kind }) => EDITS.has(kind));
+    const n = found && this.send({ kind: "assign", nodes: found.nodes, device });
+    if (!n) return;
+    const moved = model.assign(found.nodes ?? model.selection(), device);
     this.repaint();
-    this.tell(`${opsText(found.ops)} on ${target.label}`);
+    this.move = { n: isAlone ? n : Infinity, device, before: this.data.counts[device] ?? 0 };
+    // Of ops inside closed blocks nobody here knows where they are and which are pinned.
+    if (found.nodes) this.tellMoved(moved);
     this.afterFrame(() => announce("painted", { key: this.data.key }));
+  },
+
+  tellMoved(number) {
+    const { move } = this;
+    if (move.told === number) return;
+    move.told = number;
+    this.tell(number ? `${opsText(number)} on ${this.model.devices[move.device].label}` : "Nothing moved");
+  },
+
+  // Python alone knows what moved along or had to stay: by how much its count of the device grew.
+  moveConfirmed() {
+    const { move, data } = this;
+    if (!move || data.ack < move.n || !this.model.devices[move.device]) return;
+    this.tellMoved(data.counts[move.device] - move.before);
+    this.move = null;
   },
 
   // Pinned ops stay on their device, whatever a method or a drag wants.

@@ -64,6 +64,7 @@ class Canvas {
     this.net = null;
     this.data = null;
     this.confirmed = 0;
+    this.move = null;
     this.forecast = new Forecast(this);
     parent.append(this.chrome.root);
     this.theme = readTheme(this.chrome.root);
@@ -127,6 +128,7 @@ class Canvas {
     const sameGraph = model.view?.graph === view.graph;
     if (isNew) model.setView(view);
     model.apply(data, this.outbox.queue);
+    this.moveConfirmed();
     if (!this.net) this.createNetwork();
     else if (isNew) this.swapNodes();
     if (isNew) this.placeCamera(before, sameGraph);

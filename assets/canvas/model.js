@@ -92,19 +92,23 @@ class Model {
     }
   }
 
+  // Pinned nodes stay. Returned is how many ops change device, as far as it is known here.
   assign(ids, device) {
     this.crossings = null;
+    let moved = 0;
     for (const id of ids) {
       const i = this.index.get(id);
-      if (i === undefined) continue;
+      if (i === undefined || this.pins[i] === "2") continue;
       for (const [before, ops] of this.mixOf(i)) {
         if (before >= 0) this.counts[before] -= ops;
+        if (before !== device) moved += ops;
       }
       this.counts[device] = (this.counts[device] ?? 0) + this.nodes[i].ops;
       this.colours[i] = codeOf(device);
       this.mixes.delete(i);
       this.awaited.add(i);
     }
+    return moved;
   }
 
   // [[device, number of ops], ...] of a node.

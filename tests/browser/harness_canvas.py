@@ -127,7 +127,7 @@ def apply() -> None:
             case Assign(device=device):
                 state["done"].append(list(state["devices"]))
                 state["undone"] = []
-                for op_name in ops_for(op):
+                for op_name in set(ops_for(op)) - set(state["pins"]):
                     state["devices"][graph.index[op_name]] = device
             case Undo() | Redo():
                 take, give = "done", "undone"

@@ -89,6 +89,43 @@ def test_pins_are_drawn_at_once_and_taken_away(opened):
     assert canvas.held()["pins"] == []
 
 
+def test_what_is_told_of_a_move_is_what_moved_and_ends_with_undo(opened):
+    """Pinned ops stay: of a node that is seen here at once, of those in closed blocks by Python."""
+    canvas = opened()
+    page = canvas.page
+    node = canvas.node("b0")
+    canvas.click(node)
+    page.keyboard.press("p")
+    canvas.held()
+    total = len(canvas.held()["devices"])
+    page.keyboard.press("Control+a")
+    page.keyboard.press("3")
+    assert canvas.node("b0")["device"] == node["device"], "a pinned node does not even blink"
+    moved = f"{total - node['ops']} ops on"
+    assert canvas.probe()["status"].startswith(moved) and canvas.probe()["said"].startswith(moved)
+    assert canvas.held()["devices"].count(2) == total - node["ops"]
+    assert canvas.probe()["status"].startswith(moved)
+    page.keyboard.press("Control+z")
+    assert canvas.probe()["status"] == f"Selected: {total} ops"
+    canvas.wait("p.counts[2] === 0")
+    # Some ops of every block, a few of them pinned, which no card can tell.
+    page.get_by_role("button", name="Close all blocks").click()
+    canvas.wait("p.boxes.length === 0")
+    search(canvas, "Conv", "type")
+    page.keyboard.press("Control+Enter")
+    canvas.wait("p.nodes.every((n) => n.selected === '1')")
+    page.keyboard.press("Escape")
+    held = canvas.held()
+    free = set(held["selection"]) - set(held["pins"])
+    assert free < set(held["selection"])
+    page.keyboard.press("3")
+    canvas.wait(f"p.status.startsWith('{len(free)} ops on')")
+    assert canvas.held()["devices"].count(2) == len(free)
+    page.keyboard.press("Control+z")
+    canvas.wait("p.counts[2] === 0")
+    assert " on " not in canvas.probe()["status"]
+
+
 def test_selecting_all_before_after_and_alike(opened):
     canvas = opened()
     page = canvas.page

@@ -191,7 +191,10 @@ def is_ended(session: str) -> bool:
 
 
 def say(kind: str, text: str, place: str = "page") -> None:
-    """Leave a message ("info", "success", "warning", "error") for the next drawing of a place."""
+    """Leave a message for the next drawing of a place.
+
+    It is "info", "success", "warning", "error", or "refused": a change that was not made.
+    """
     key = f"messages-{place}"
     st.session_state[key] = [*st.session_state.get(key, []), [kind, text]]
 

@@ -79,6 +79,6 @@ def attempt(now: Studio, change: Callable[[Studio], str | None]) -> None:
         kind, told = "info", change(now)
         last_edit.made(now, studio())
     except ValueError as error:
-        kind, told = "warning", str(error)
+        kind, told = "refused", str(error)
     if told:
         choices.say(kind, told)

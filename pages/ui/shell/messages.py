@@ -23,8 +23,10 @@ _log = logging.getLogger(__name__)
 vars(exception)["_GENERIC_UNCAUGHT_EXCEPTION_TEXT"] = f"{FAULT}."
 
 
-# Whoever has read these once need not read them again; what went wrong stays until it is right.
-PASSING = ("info", "success")
+# Whoever has read these once need not read them again, nor why something else that was on the screen
+# could not be changed; what went wrong stays until it is right.
+PASSING = ("info", "success", "refused")
+DRAWN_AS = {"refused": "warning"}
 
 
 def take(now: Studio) -> None:
@@ -45,16 +47,21 @@ def still_true(now: Studio) -> None:
     about, said = choices.kept(_SAID, ("", []))
     for kind, text in said:
         if kind not in PASSING or about == _about(now):
-            getattr(st, kind)(text)
+            _draw(kind, text)
+
+
+def _draw(kind: str, text: str) -> None:
+    getattr(st, DRAWN_AS.get(kind, kind))(text)
 
 
 def _about(now: Studio) -> str:
-    """Stands for the placement on the screen as it is; empty where there is none."""
+    """Stands for the placement on the screen and the pins as they are; empty without one."""
     try:
         current = now.shelf.current
         if current is None:
             return ""
-        return f"{current.name} {cache.stamp(now.shelf.path(current.name))}"
+        files = (now.shelf.path(current.name), now.shelf.pins_path)
+        return " ".join([current.name, *map(cache.stamp, files)])
     except ValueError:
         return ""
 
@@ -62,7 +69,7 @@ def _about(now: Studio) -> str:
 def show(place: str = "page") -> None:
     """Draw the messages that callbacks and earlier runs left behind for a place, once."""
     for kind, text in choices.take_messages(place):
-        getattr(st, kind)(glossary.plain(text))
+        _draw(kind, glossary.plain(text))
 
 
 @contextmanager

@@ -40,6 +40,11 @@ def _machine(project: Project) -> list[str]:
     return ["--lanes", str(settings.lanes)] if settings.lanes is not None else []
 
 
+def _problem_machine(now: Studio) -> list[str]:
+    """The machine of a command about the model; a file that carries its own refuses another."""
+    return [] if now.model.problem is not None else _machine(now.project)
+
+
 def _goal(project: Project) -> list[str]:
     """What is wanted of a placement on the machine, and what it may do."""
     settings = project.settings
@@ -57,33 +62,33 @@ def machine(project: Project) -> list[str]:
     return ["machine", *_machine(project), "--json"]
 
 
-def profile(project: Project, options: ProfileOptions) -> list[str]:
-    return ["profile", *_input(project), *_machine(project), *command(options)]
+def profile(now: Studio, options: ProfileOptions) -> list[str]:
+    return ["profile", *_input(now.project), *_problem_machine(now), *command(options)]
 
 
 def place(
-    project: Project,
+    now: Studio,
     options: PlaceOptions,
     *,
     held: Sequence[str] = (),
     out: str | Path | None = None,
 ) -> list[str]:
     """Place with a placer; `held` are options that say what may not move."""
-    argv = ["place", *_input(project), "--placer", options.placer, *_machine(project)]
-    argv += [*_goal(project), *command(options, without="placer")]
+    argv = ["place", *_input(now.project), "--placer", options.placer, *_problem_machine(now)]
+    argv += [*_goal(now.project), *command(options, without="placer")]
     return [*argv, *held, *(["--out", str(out)] if out else [])]
 
 
-def compare(project: Project, options: CompareOptions, *, held: Sequence[str] = ()) -> list[str]:
+def compare(now: Studio, options: CompareOptions, *, held: Sequence[str] = ()) -> list[str]:
     """Place with several placers, a row each; `held` are options that say what may not move."""
     placers = ",".join(options.placers)
-    argv = ["compare", *_input(project), "--placers", placers, *_machine(project)]
-    argv += [*_goal(project), *command(options, without="placers")]
+    argv = ["compare", *_input(now.project), "--placers", placers, *_problem_machine(now)]
+    argv += [*_goal(now.project), *command(options, without="placers")]
     return [*argv, *held]
 
 
 def what_if(
-    project: Project,
+    now: Studio,
     conditions: Conditions,
     given: Path | PlaceOptions,
     *,
@@ -94,33 +99,47 @@ def what_if(
         what = command(given)
     else:
         what = ["--placement", str(given), "--mend"]
-    argv = ["what-if", *_input(project), *what, *_machine(project)]
-    argv += [*_goal(project), *command(conditions)]
+    argv = ["what-if", *_input(now.project), *what, *_problem_machine(now)]
+    argv += [*_goal(now.project), *command(conditions)]
     return [*argv, *held]
 
 
-def simulate(project: Project, placement: Path) -> list[str]:
-    argv = ["simulate", *_input(project), "--placement", str(placement), "--mend"]
-    argv += _machine(project)
-    return [*argv, *_goal(project), "--json"]
+def simulate(now: Studio, placement: Path) -> list[str]:
+    argv = ["simulate", *_input(now.project), "--placement", str(placement), "--mend"]
+    argv += _problem_machine(now)
+    return [*argv, *_goal(now.project), "--json"]
 
 
-def run(project: Project, placement: Path, options: RunOptions | StreamOptions) -> list[str]:
+def run(now: Studio, placement: Path, options: RunOptions | StreamOptions) -> list[str]:
     """Run a placement, or send samples through it where the goal is throughput."""
-    argv = ["run", *_input(project), "--placement", str(placement), "--mend", *_machine(project)]
-    return [*argv, *_goal(project), *command(options)]
+    argv = [
+        "run",
+        *_input(now.project),
+        "--placement",
+        str(placement),
+        "--mend",
+        *_problem_machine(now),
+    ]
+    return [*argv, *_goal(now.project), *command(options)]
 
 
-def train(project: Project, placement: Path, options: TrainOptions) -> list[str]:
+def train(now: Studio, placement: Path, options: TrainOptions) -> list[str]:
     """Train for some steps, beginning with a placement."""
-    argv = ["train", *_input(project), "--placement", str(placement), "--mend", *_machine(project)]
-    return [*argv, *command(ProblemOptions(offload=project.settings.offload)), *command(options)]
+    argv = [
+        "train",
+        *_input(now.project),
+        "--placement",
+        str(placement),
+        "--mend",
+        *_problem_machine(now),
+    ]
+    return [*argv, *command(ProblemOptions(offload=now.settings.offload)), *command(options)]
 
 
-def export(project: Project, placement: Path, options: ExportOptions) -> list[str]:
-    argv = ["export", *_input(project), "--placement", str(placement), "--mend"]
-    argv += _machine(project)
-    return [*argv, *_goal(project), *command(options)]
+def export(now: Studio, placement: Path, options: ExportOptions) -> list[str]:
+    argv = ["export", *_input(now.project), "--placement", str(placement), "--mend"]
+    argv += _problem_machine(now)
+    return [*argv, *_goal(now.project), *command(options)]
 
 
 def text(argv: Sequence[str]) -> str:

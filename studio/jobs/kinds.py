@@ -60,7 +60,7 @@ _told: set[str] = set()
 
 @output.losing(NOT_STARTED)
 def start_profile(now: Studio, options: ProfileOptions) -> str:
-    argv = command_line.profile(now.project, options)
+    argv = command_line.profile(now, options)
     return _start(now, argv, About(model=now.model.graph.name, machine=now.machine.name))
 
 
@@ -68,7 +68,7 @@ def start_profile(now: Studio, options: ProfileOptions) -> str:
 def start_place(now: Studio, options: PlaceOptions, ops: Sequence[str] = ()) -> str:
     """Let a placer decide; where ops are named, all others stay where the placement has them."""
     held = command_line.fixed_ops(now, ops, lasting=True)
-    argv = command_line.place(now.project, options, held=held)
+    argv = command_line.place(now, options, held=held)
     about = About(
         placer=options.placer,
         num_selected=len(ops),
@@ -99,14 +99,14 @@ def start_run(now: Studio, options: RunOptions | StreamOptions) -> str:
         objective=now.settings.objective,
         predicted_s=now.simulated.value,
     )
-    return _start(now, command_line.run(now.project, path, options), about)
+    return _start(now, command_line.run(now, path, options), about)
 
 
 @output.losing(NOT_STARTED)
 def start_training(now: Studio, options: TrainOptions) -> str:
     """Train for some steps, beginning with the current placement as it is now."""
     path, about = _as_it_is(now)
-    argv = command_line.train(now.project, path, options)
+    argv = command_line.train(now, path, options)
     return _start(now, argv, replace(about, steps=options.steps))
 
 
@@ -128,7 +128,7 @@ def _as_it_is(now: Studio) -> tuple[Path, About]:
 @output.losing(NOT_STARTED)
 def start_compare(now: Studio, options: CompareOptions) -> str:
     held = command_line.fixed_ops(now, lasting=True)
-    argv = command_line.compare(now.project, options, held=held)
+    argv = command_line.compare(now, options, held=held)
     about = About(
         placers=options.placers,
         shelf=now.shelf.folder.name,
@@ -140,7 +140,7 @@ def start_compare(now: Studio, options: CompareOptions) -> str:
 @output.losing(NOT_STARTED)
 def start_what_if(now: Studio, conditions: Conditions, options: PlaceOptions) -> str:
     held = command_line.fixed_ops(now, lasting=True)
-    argv = command_line.what_if(now.project, conditions, options, held=held)
+    argv = command_line.what_if(now, conditions, options, held=held)
     about = About(
         placer=options.placer,
         shelf=now.shelf.folder.name,

@@ -88,7 +88,7 @@ def test_a_placement_that_splits_a_group_is_exported_whole(halves, tmp_path):
     exported = export.content(halves, "json", frozenset())
     assert set(json.loads(exported)["device_of"].values()) == {"acc:0"}
     asked = ExportOptions(format="json", out=str(tmp_path / "out.json"))
-    line = command_line.export(halves, now.shelf.path("split"), asked)
+    line = command_line.export(now, now.shelf.path("split"), asked)
     assert main([*line, "--json"]) == 0
     assert (tmp_path / "out.json").read_bytes() == exported
 
@@ -180,7 +180,7 @@ def test_the_command_that_is_shown_writes_the_same_file(squeezenet, tmp_path):
         out = tmp_path / name
         path = now.shelf.path(now.named.name)
         asked = ExportOptions(format=name, out=str(out))
-        assert main([*command_line.export(project, path, asked), "--json"]) == 0
+        assert main([*command_line.export(now, path, asked), "--json"]) == 0
         expanded = canvas.default_expanded(now.model.graph)
         label = path.stem
         assert label == now.named.name

@@ -15,7 +15,7 @@ from pages.ui.session import cache, choices
 from pages.ui.shell import model_request as wanted
 from pages.ui.shell import opening_wait
 from placement import loaders
-from placement.core.verb_options import PlaceOptions
+from placement.core.verb_options import CompareOptions, PlaceOptions
 from studio import model_reader
 from studio.jobs import command_line
 from studio.project import store
@@ -186,10 +186,36 @@ def test_a_file_with_a_machine_of_its_own_is_placed_on_it_after_another_machine(
     project.change(touch=True)
     checked(app.sidebar.text_input(key="path").set_value(str(tmp_path / "cut.json")).run())
     made = next(found for found in store.recent() if found.id != project.id)
-    assert made.settings.machine == "local"
-    assert "--machine" not in command_line.place(made, PlaceOptions())
-    assert snapshot(made).machine == snapshot(made).model.problem.machine
-    assert project.settings.machine == "null-2"
+    now = snapshot(made)
+    assert now.machine == now.model.problem.machine
+    path = now.shelf.path(now.named.name)
+    for argv in (
+        command_line.place(now, PlaceOptions()),
+        command_line.compare(now, CompareOptions(placers=("heft",))),
+        command_line.simulate(now, path),
+    ):
+        assert "--machine" not in argv and "--lanes" not in argv
+    # The machine that was chosen comes back with the next model that needs one.
+    assert made.settings.machine == project.settings.machine == "null-2"
+
+
+def test_a_file_with_its_own_machine_in_an_untouched_project_leaves_the_chosen_machine(tmp_path):
+    from placement.__main__ import main
+
+    (tmp_path / "cut.json").write_text(json.dumps(canonical_file()))
+    project = store.create()
+    project.change(touch=False, model="onnx-squeezenet", lanes=3)
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    app.query_params["project"] = project.id
+    app.run()
+    checked(go(app, "model"))
+    checked(app.sidebar.text_input(key="path").set_value(str(tmp_path / "cut.json")).run())
+    assert project.settings.model.endswith("cut.json") and project.settings.lanes == 3
+    now = snapshot(project)
+    argv = command_line.simulate(now, now.shelf.path(now.named.name))
+    assert main(argv) == 0
+    project.change(touch=False, model_kind="sample", model="onnx-squeezenet")
+    assert "--lanes" in command_line.place(snapshot(project), PlaceOptions())
 
 
 def test_the_uploader_names_what_the_loaders_read(monkeypatch):

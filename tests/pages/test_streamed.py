@@ -157,7 +157,7 @@ def test_the_command_names_the_goal_and_is_understood(goal):
     project = store.create()
     project.change(objective=goal)
     argv = command_line.run(
-        project, project.folder / "x.json", RunOptions(steps=7, warmup=2, seed=1)
+        snapshot(project), project.folder / "x.json", RunOptions(steps=7, warmup=2, seed=1)
     )
     found = make_parser().parse_args(shlex.split(command_line.text(argv))[3:])
     assert (found.objective, found.steps, found.warmup, found.seed) == (goal, 7, 2, 1)

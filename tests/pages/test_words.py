@@ -5,6 +5,7 @@ import shlex
 
 import pytest
 
+from pages.ui.session.current import snapshot
 from pages.ui.shell import glossary
 from placement.core import formatting
 from placement.core.verb_options import PlaceOptions, ProfileOptions, RunOptions
@@ -84,20 +85,21 @@ def parsed(argv):
 
 
 def test_commands_are_understood_by_the_command_line(project):
-    project.change(dims={"batch": 4}, lanes=2)
-    found = parsed(
-        command_line.place(project, PlaceOptions(time_limit_s=1.5, seed=3), out="x.json")
-    )
-    assert (found.input, found.dim, found.lanes) == ("onnx-inception-v2", ["batch=4"], 2)
+    project.change(lanes=2)
+    now = snapshot(project)
+    found = parsed(command_line.place(now, PlaceOptions(time_limit_s=1.5, seed=3), out="x.json"))
+    assert (found.input, found.lanes) == ("onnx-inception-v2", 2)
     assert (found.placer, found.time_limit, found.seed, found.out) == ("heft", 1.5, 3, "x.json")
     path = project.folder / "placements" / "x.json"
-    assert parsed(command_line.run(project, path, RunOptions(steps=7, warmup=2, seed=1))).steps == 7
-    assert parsed(command_line.simulate(project, path)).placement == str(path)
-    assert parsed(command_line.profile(project, ProfileOptions(refresh=True))).refresh
+    assert parsed(command_line.run(now, path, RunOptions(steps=7, warmup=2, seed=1))).steps == 7
+    assert parsed(command_line.simulate(now, path)).placement == str(path)
+    assert parsed(command_line.profile(now, ProfileOptions(refresh=True))).refresh
     assert (
         parsed(command_line.inspect(project)).json
         and parsed(command_line.machine(project)).lanes == 2
     )
+    project.change(dims={"batch": 4})
+    assert parsed(command_line.inspect(project)).dim == ["batch=4"]
 
 
 def test_an_uploaded_model_is_named_by_its_real_path(project):
@@ -109,5 +111,5 @@ def test_an_uploaded_model_is_named_by_its_real_path(project):
 def test_a_machine_file_in_the_project_is_named_by_its_path(project):
     project.keep_upload("mine.json", b"{}", folder="machines")
     project.change(machine="mine.json", lanes=3)
-    found = parsed(command_line.place(project, PlaceOptions()))
+    found = parsed(command_line.place(snapshot(project), PlaceOptions()))
     assert found.machine == str(project.folder / "machines" / "mine.json") and found.lanes is None

@@ -150,7 +150,7 @@ def _controls(now: Studio) -> None:
         held = command_line.fixed_ops(now, ())
         if names or quick:
             options = _asked(names or quick, limit_s)
-            argv = command_line.compare(now.project, options, held=held)
+            argv = command_line.compare(now, options, held=held)
             st.caption("The same on the command line:")
             st.code(command_line.text(argv), language="bash", wrap_lines=True)
     if not now.model.has_weights:

@@ -32,7 +32,7 @@ def show(now: Studio) -> None:
     _state(now)
     _buttons(now)
     job_status.show(now, "profile")
-    argv = command_line.profile(now.project, _options(now))
+    argv = command_line.profile(now, _options(now))
     job_status.command_box(argv)
 
 

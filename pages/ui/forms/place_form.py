@@ -136,12 +136,12 @@ def command() -> None:
     now = studio()
     asked = _asked(now)
     place = command_line.place(
-        now.project,
+        now,
         asked.options,
         held=command_line.fixed_ops(now),
         out=f"{asked.options.placer}.json",
     )
-    simulate = command_line.simulate(now.project, now.shelf.path(now.named.name))
+    simulate = command_line.simulate(now, now.shelf.path(now.named.name))
     with box:
         st.caption("Place with this method, and predict the placement on the screen:")
         code = f"{command_line.text(place)}\n{command_line.text(simulate)}"

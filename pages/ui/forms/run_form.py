@@ -58,7 +58,7 @@ def controls(now: Studio) -> None:
     first = " The run measures the model first." * (now.is_estimate and now.can_measure)
     st.caption(f"To run: the placement **{glossary.plain(now.named.name)}**.{first}")
     job_status.show(now, "run", live_chart)
-    argv = command_line.run(now.project, now.shelf.path(now.named.name), options)
+    argv = command_line.run(now, now.shelf.path(now.named.name), options)
     job_status.command_box(argv)
 
 

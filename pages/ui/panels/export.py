@@ -101,7 +101,7 @@ def _formats(now: Studio) -> None:
     st.caption("The same on the command line:")
     path = now.shelf.path(now.named.name)
     asked = ExportOptions(format=found.name, out=file_name(now, found))
-    line = command_line.export(now.project, path, asked)
+    line = command_line.export(now, path, asked)
     st.code(command_line.text(line), language="bash", wrap_lines=True)
 
 

@@ -54,7 +54,7 @@ def show(now: Studio) -> None:
     """The controls, the run that is going on, and the one that is looked at."""
     options = _controls(now)
     job_status.show(now, "train", live_curves)
-    argv = command_line.train(now.project, now.shelf.path(now.named.name), options)
+    argv = command_line.train(now, now.shelf.path(now.named.name), options)
     job_status.command_box(argv)
     shown = _chosen(now)
     if shown is not None:

@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 vars(exception)["_GENERIC_UNCAUGHT_EXCEPTION_TEXT"] = f"{FAULT}."
 
 
-# Whoever has read these once need not read them again, nor why something else that was on the screen
-# could not be changed; what went wrong stays until it is right.
+# Whoever has read these once need not read them again, nor why what was on the screen before could
+# not be changed; what went wrong stays until it is right.
 PASSING = ("info", "success", "refused")
 DRAWN_AS = {"refused": "warning"}
 

@@ -140,9 +140,6 @@ def take_over(opened: Project, wish: Wanted) -> None:
         if wish.is_upload:
             _move_in(home, wish, model)
         model_project.enter(home, wish.kind, wish.model)
-        if model.problem is not None:
-            # Its file has a machine of its own, whichever the project before was on.
-            choices.project().change(touch=False, machine="local", lanes=None)
     # In the project that is open from now on.
     if wish.placement:
         choices.keep(PLACEMENT, wish.placement)

@@ -113,7 +113,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
     if st.toggle("Show both steps on one axis of time", key="what-if-steps"):
         _steps(now, changed)
     path = now.shelf.path(now.named.name)
-    argv = command_line.what_if(now.project, wanted, path)
+    argv = command_line.what_if(now, wanted, path)
     job_status.command_box(argv)
 
 

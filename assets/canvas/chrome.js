@@ -80,10 +80,15 @@ class Chrome {
     this.foot.append(this.status, help, question);
     this.head = element("div", "head");
     this.legend = new Legend(element("div", "legend"));
-    this.head.append(this.chips, this.legend.row, this.tools());
+    const places = element("div", "places");
+    this.rests = [
+      new Rest(places, this.chips, ".chip", "devices"),
+      new Rest(this.legend.place, this.legend.row, ".key", "entries of the legend"),
+    ];
+    this.head.append(places, this.legend.place, this.tools());
     this.root.append(this.head, this.stage, this.foot, this.live);
     this.shownDevices = "";
-    this.rove = [this.chips, ...this.root.querySelectorAll("[role=toolbar]")].map(roving);
+    this.rove = [places, ...this.root.querySelectorAll("[role=toolbar]")].map(roving);
   }
 
   // Stands over the drawing while Python lays out a view for longer than a moment.
@@ -171,6 +176,7 @@ class Chrome {
     if (key !== this.shownDevices) {
       this.shownDevices = key;
       this.chips.replaceChildren(...devices.map((device, i) => this.chip(device, i, readOnly)));
+      this.tellRests();
     }
     [...this.chips.children].forEach((chip, i) => {
       // There may be a hundred of them, of which an edit changes two.
@@ -187,6 +193,17 @@ class Chrome {
     this.showStep(this.undo, readOnly, undo, "Undo", "Ctrl+Z");
     this.showStep(this.redo, readOnly, redo, "Redo", "Ctrl+Y");
     for (const settle of this.rove) settle();
+  }
+
+  // How many devices and signs have no room.
+  tellRests() {
+    for (const rest of this.rests) rest.tell();
+  }
+
+  closeRests() {
+    const open = this.rests.filter((rest) => rest.isOpen);
+    for (const rest of open) rest.open(false);
+    return open.length > 0;
   }
 
   showStep(tool, readOnly, step, verb, keys) {
@@ -213,6 +230,7 @@ class Chrome {
     chip.addEventListener("click", (event) => {
       event.stopPropagation();
       this.canvas.assignSelection(i);
+      this.closeRests();
       this.root.focus({ preventScroll: true });
     });
     return chip;

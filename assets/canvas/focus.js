@@ -35,6 +35,7 @@ Object.assign(Canvas.prototype, {
   escape() {
     const { chrome } = this;
     if (!chrome.gesturePanel.hidden) chrome.closeGestures();
+    else if (chrome.closeRests()) return;
     else if (this.gestures.active) this.gestures.finish();
     else if (!chrome.laying.hidden) this.cancelLayout();
     else if (!this.finder.bar.hidden) this.finder.close();

@@ -51,7 +51,9 @@ class Forecast {
     if (text && note) this.box.append(element("div", "against", note));
     this.box.hidden = false;
     const frame = this.canvas.chrome.root.getBoundingClientRect();
-    const chip = this.canvas.chrome.chips.children[this.device].getBoundingClientRect();
+    const found = this.canvas.chrome.chips.children[this.device];
+    found.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const chip = found.getBoundingClientRect();
     const left = Math.min(chip.left - frame.left, frame.width - this.box.offsetWidth - 8);
     this.box.style.left = `${Math.max(6, left)}px`;
     this.box.style.top = `${chip.bottom - frame.top + 6}px`;

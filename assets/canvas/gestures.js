@@ -50,6 +50,7 @@ class Gestures {
     if (!canvas.net || event.target.closest?.(FURNITURE)) return;
     canvas.menu.close(false);
     canvas.chrome.closeGestures();
+    canvas.chrome.closeRests();
     canvas.chrome.root.focus({ preventScroll: true });
     canvas.ringShown = false;
     if (event.button !== 0) return;
@@ -101,6 +102,8 @@ class Gestures {
       this.ghost = element("div", "ghost", opsText(model.numSelectedOps()));
       chrome.root.append(this.ghost);
       chrome.root.classList.add("dragging");
+      // Whatever has no room in the row of devices can be dropped on, too.
+      chrome.rests[0].open(true);
     }
     const frame = chrome.root.getBoundingClientRect(), chip = this.chipAt(event);
     // What is held over a device covers none of its figures: its words stand below, where the
@@ -176,7 +179,10 @@ class Gestures {
     this.ghost?.remove();
     this.ghost = null;
     canvas.chrome.root.classList.remove("dragging");
-    if (active.dragging) canvas.forecast.end();
+    if (active.dragging) {
+      canvas.forecast.end();
+      canvas.chrome.closeRests();
+    }
     this.active = null;
     // Wherever the pointer has come to, it is not where it took hold.
     if (active.moved) canvas.setHover(-1, -1, null);

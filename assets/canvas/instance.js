@@ -233,6 +233,7 @@ class Canvas {
   destroy() {
     this.outbox.close();
     this.chrome.clearNotice();
+    for (const rest of this.chrome.rests) rest.close();
     clearTimeout(this.finder.timer);
     clearTimeout(this.layingTimer);
     this.sizes.disconnect();

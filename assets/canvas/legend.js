@@ -1,8 +1,9 @@
 // The legend under the device chips: what other colours of the cards mean, and the signs.
 
 class Legend {
-  constructor(row) {
-    this.row = row;
+  constructor(place) {
+    this.place = place;
+    this.row = element("div", "keys");
     this.row.setAttribute("role", "group");
     this.row.setAttribute("aria-label", "Legend");
     this.shown = "";
@@ -30,6 +31,7 @@ class Legend {
     }
     this.row.replaceChildren(...tones, signs);
     const by = model.tones ? model.tones.title : "device";
+    canvas.chrome.tellRests();
     canvas.chrome.root.setAttribute("aria-label", `Graph of the model, coloured by: ${by}`);
   }
 

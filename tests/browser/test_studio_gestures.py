@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.studio import drawn, select, until
+from tests.browser.studio import drawn, select, settled, until
 
 # Whether the node with the given id is within the stage.
 SHOWN = """(() => {
@@ -80,3 +80,52 @@ def test_a_row_of_the_table_is_brought_into_view(page):
     shown = until(page, "p.numSelected === 1 && Math.abs(p.centre.y - given.y) > 50", away)
     node = next(n for n in shown["nodes"] if n["selected"] != "0")
     until(page, SHOWN, node["id"])
+
+
+SEEN_CHIPS = """(all) => all.filter((chip) => {
+  const { left, right, top, bottom } = chip.getBoundingClientRect(), root = chip.getRootNode();
+  const on = (x) => root.elementFromPoint(x, (top + bottom) / 2)?.closest('.chip') === chip;
+  const row = chip.parentElement.getBoundingClientRect();
+  return left >= row.left - 1 && right <= row.right + 1 && on(left + 4) && on(right - 4);
+}).length"""
+
+
+def test_devices_that_have_no_room_are_counted_and_one_press_away(new_page, project_about):
+    page = new_page(project_about(machine="two-hosts-16gpu", model="onnx-squeezenet"))
+    page.set_viewport_size({"width": 1280, "height": 720})
+    before = drawn(page)
+    settled(page)
+    chips, more = page.locator(".canvas .chip"), page.locator(".places .more")
+    number = chips.count()
+    assert number == 18
+    shut = chips.evaluate_all(SEEN_CHIPS)
+    assert 0 < shut < number
+    expect(more).to_have_text(f"+{number - shut}")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    more.focus()
+    page.keyboard.press("Enter")
+    expect(more).to_have_attribute("aria-expanded", "true")
+    assert chips.evaluate_all(SEEN_CHIPS) == number
+    # It lies over the picture, which stays as it was.
+    shown = drawn(page)
+    assert (shown["stage"], shown["scale"], shown["centre"]) == (
+        before["stage"],
+        before["scale"],
+        before["centre"],
+    )
+    page.keyboard.press("Escape")
+    expect(more).to_have_text(f"+{number - shut}")
+    # What is dragged finds all of them.
+    node = shown["nodes"][-1]
+    page.mouse.move(node["x"], node["y"])
+    page.mouse.down()
+    page.mouse.move(node["x"] + 12, node["y"] + 12, steps=3)
+    last = chips.nth(number - 1).bounding_box()
+    page.mouse.move(last["x"] + 30, last["y"] + 12, steps=6)
+    page.mouse.up()
+    until(page, f"p.counts[{number - 1}] > 0")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    # With room for all of them there is nothing to open.
+    page.set_viewport_size({"width": 4200, "height": 900})
+    expect(more).to_be_hidden()
+    assert chips.evaluate_all(SEEN_CHIPS) == number

@@ -28,6 +28,7 @@ MODULES = (
     "marks",
     "model",
     "region",
+    "rest",
     "legend",
     "toolbar",
     "chrome",

@@ -32,7 +32,8 @@ function titled(ctx, { theme, scale }, text, width, near, most) {
   ctx.font = fontOf(size);
   if (size <= near || fitted(ctx, text, width) === text) return fitted(ctx, text, width);
   const fits = Math.floor((2 * size * width) / ctx.measureText(text).width) / 2;
-  ctx.font = fontOf(Math.max(near, Math.ceil((2 * LEAST_TITLE_PX) / scale) / 2, fits));
+  const least = Math.ceil((2 * LEAST_TITLE_PX * (theme.enlarged ?? 1)) / scale) / 2;
+  ctx.font = fontOf(Math.min(size, Math.max(near, least, fits)));
   return fitted(ctx, text, width);
 }
 

@@ -11,8 +11,8 @@ const LEAST_LANES = 0.56, EASY_LANES = 0.75;
 // More rows of links than these are folded at first.
 const MOST_LINKS = 3;
 const LEAST_PX = 2, MOST_ZOOM = 1e5;
-// Before an audience letters shrink to this share of their size at a desk, and no further.
-const LEAST_TEXT = 0.8;
+// Before an audience letters shrink to their size at a desk, and no further.
+const LEAST_TEXT = 1;
 const alive = (globalThis.__placementGantt ??= new WeakMap());
 // By the name of a device, whether somebody folded its links; it outlives a change of page.
 const folds = (globalThis.__placementGanttFolds ??= new Map());
@@ -202,9 +202,10 @@ class Gantt {
     this.root.style.zoom = "";
     if (!fits) this.tall(1);
     else if (this.isPresented) {
+      // Lanes get lower before letters get smaller, which are read from the last row of seats.
       this.isCramped = this.fitted / this.tall(1) < 1;
-      const most = Number(getComputedStyle(this.root).getPropertyValue("--text-scale")) || 1;
-      const zoom = Math.max(LEAST_TEXT, Math.min(most, this.fitted / this.tall(1)));
+      const most = Number(getComputedStyle(this.root).getPropertyValue("--timeline-text")) || 1;
+      const zoom = Math.max(LEAST_TEXT, Math.min(most, this.fitted / this.tall(LEAST_LANES)));
       this.root.style.zoom = zoom.toFixed(3);
       this.lower(this.fitted / zoom);
     } else {

@@ -433,8 +433,9 @@ def test_at_150_percent_all_lanes_the_axis_and_the_picture_fit_their_places(last
         assert dock["y"] < part["y"] and part["y"] + part["height"] <= foot + 1, (part, foot)
     shown = drawn(page)
     stage, nodes = shown["stage"], shown["nodes"]
-    high = max(node["y"] for node in nodes) - min(node["y"] for node in nodes)
-    assert high > 0.5 * stage["height"], "it fills the height that it has"
+    below = max(node["y"] + node["h"] / 2 for node in nodes)
+    high = below - min(node["y"] - node["h"] / 2 for node in nodes)
+    assert high > 0.6 * stage["height"], "it fills the height that it has"
     wide = max(node["x"] for node in nodes) - min(node["x"] for node in nodes)
     assert wide > 0.8 * high, "a wide place is filled by more columns"
 
@@ -540,3 +541,33 @@ def sizes_of(page):
 MARKS = (
     "(all) => all.filter((m) => m.checkVisibility()).map((m) => m.getBoundingClientRect().width)"
 )
+
+
+WORDS_PX = """(gantt) => Math.min(...[...gantt.querySelectorAll('svg :is(.title, .row text)')]
+  .filter((text) => text.textContent.trim() && text.getBoundingClientRect().height)
+  .map((text) => text.getBoundingClientRect().height))"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (960, 600)])
+def test_every_name_in_sight_is_half_as_large_again_as_at_a_desk(
+    new_page, project_about, width, height
+):
+    """In the picture, whose blocks are folded until there is a name to read, and beside lanes."""
+    page = new_page(project_about(machine="desktop-2x24gb", model="onnx-squeezenet"))
+    page.set_viewport_size({"width": width, "height": height})
+    address, lanes_px = page.url, []
+    for view in ("", "&present"):
+        page.goto(f"{address}{view}")
+        drawn(page)
+        settled(page)
+        gantt = page.locator(".st-key-desk-dock .gantt").first
+        expect(gantt.locator(".row:not(.link)")).to_have_count(3)
+        lanes_px.append(gantt.evaluate(WORDS_PX))
+    assert lanes_px[1] > 1.4 * lanes_px[0], "to whole pixels"
+    page.evaluate(WRITTEN)
+    written = page.evaluate(REDRAW, True)
+    nodes = {node["label"] for node in drawn(page)["nodes"]}
+    sizes = [one["size"] for one in written if one["text"] in nodes]
+    assert len(nodes) > 3 and len(sizes) >= len(nodes)
+    # Nine pixels are the least at a desk, and 7.5 for a name that is longer than its card.
+    assert np.median(sizes) > 1.45 * 9 and min(sizes) > 1.45 * 7.5

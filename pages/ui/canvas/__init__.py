@@ -45,6 +45,8 @@ from placement.drawing.colours.toning import by_class as tones_by_class
 from placement.drawing.colours.toning import by_value as tones_by_value
 from placement.drawing.crossing import crossings, path_lines
 from placement.drawing.layout.expansion import (
+    FIRST_SIGHT,
+    PRESENTED_SIGHT,
     all_groups,
     all_visible,
     default_expanded,
@@ -56,6 +58,8 @@ from placement.drawing.searching import related, search
 from placement.drawing.views import View, build_view
 
 __all__ = [
+    "FIRST_SIGHT",
+    "PRESENTED_SIGHT",
     "DeviceKey",
     "Drawing",
     "Editing",

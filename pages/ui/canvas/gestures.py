@@ -97,13 +97,19 @@ def look_at(now: Studio, ops: Iterable[str]) -> None:
 
 def _opened(graph: Graph) -> frozenset[str]:
     opened = choices.expanded(graph.fingerprint)
-    return canvas.default_expanded(graph) if opened is None else opened
+    return _at_first(graph) if opened is None else opened
+
+
+def _at_first(graph: Graph) -> frozenset[str]:
+    """What is open until somebody opens or closes something."""
+    most = canvas.PRESENTED_SIGHT if choices.presenting() else canvas.FIRST_SIGHT
+    return canvas.default_expanded(graph, most)
 
 
 def _expand(graph: Graph, groups: frozenset[str]) -> None:
     # Written down first, so that a cancel knows what to go back to.
     if choices.expanded(graph.fingerprint) is None:
-        choices.expand(graph.fingerprint, canvas.default_expanded(graph))
+        choices.expand(graph.fingerprint, _at_first(graph))
     choices.expand(graph.fingerprint, groups)
 
 

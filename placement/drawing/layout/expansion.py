@@ -6,16 +6,17 @@ from placement.core.graph import Graph
 from placement.drawing.layout.scopes import scope_tree
 from placement.drawing.layout.visible import BUDGET, visible_set
 
-# So many cards are large enough to read when all of them are in sight.
-FIRST_SIGHT = 36
+# So many cards are large enough to read when all of them are in sight; before an audience so many.
+FIRST_SIGHT, PRESENTED_SIGHT = 36, 16
 FIRST_SIGHT_LEAST = 10
 
 
-def default_expanded(graph: Graph) -> frozenset[str]:
+def default_expanded(graph: Graph, most: int = FIRST_SIGHT) -> frozenset[str]:
     """Open groups level by level while few enough nodes show to be read; small models fully.
 
-    Where a whole level is too much and little shows yet, its first groups open singly. Constants
-    stay tucked away.
+    No more than `most` show, but where there are more already with all groups closed. Where a whole
+    level is too much and little shows yet, its first groups open singly. Constants stay tucked
+    away.
     """
     tree = scope_tree(graph)
     opened: set[str] = set()
@@ -27,13 +28,13 @@ def default_expanded(graph: Graph) -> frozenset[str]:
         more = sum(len(tree.groups[g].members) - 1 for g in level)
         if not level:
             break
-        if count + more <= FIRST_SIGHT:
+        if count + more <= most:
             opened.update(tree.groups[g].id for g in level)
             count += more
             continue
         for g in level:
             more = len(tree.groups[g].members) - 1
-            if count < FIRST_SIGHT_LEAST and count + more <= FIRST_SIGHT:
+            if count < FIRST_SIGHT_LEAST and count + more <= most:
                 opened.add(tree.groups[g].id)
                 count += more
         break

@@ -30,6 +30,10 @@ class Desk {
       if (tab && this.state.dock === "folded") this.set({ dock: "open" });
     };
     document.addEventListener("click", this.onTab, true);
+    this.noticesOpen = false;
+    this.onNotices = () => this.countNotices();
+    this.noticed = new MutationObserver(this.onNotices);
+    this.noticesSized = new ResizeObserver(this.onNotices);
     this.narrow = matchMedia(NARROW);
     this.onNarrow = () => this.state && this.show();
     this.narrow.addEventListener("change", this.onNarrow);
@@ -48,6 +52,40 @@ class Desk {
     }
     this.unfolded = unfold;
     this.show();
+    this.watchNotices();
+  }
+
+  watchNotices() {
+    const place = document.querySelector(".st-key-notices");
+    if (place === this.notices) return;
+    this.notices = place;
+    for (const observer of [this.noticed, this.noticesSized]) observer.disconnect();
+    if (!place) return;
+    this.noticed.observe(place, { childList: true, subtree: true, characterData: true });
+    this.noticesSized.observe(place);
+    this.countNotices();
+  }
+
+  // Those below the one line that there is, and whether the one in sight is cut.
+  countNotices() {
+    const all = [...this.notices.querySelectorAll('[data-testid="stAlert"]')];
+    if (!all.length) this.noticesOpen = false;
+    // Counted in one line, as they are while they are shut.
+    root.dataset.notices = "shut";
+    const foot = this.notices.getBoundingClientRect().bottom - 2;
+    const number = all.filter((one) => one.getBoundingClientRect().top >= foot).length;
+    const isCut = all.some((one) => [...one.querySelectorAll("p")].some((p) => p.scrollWidth > p.clientWidth + 1));
+    const button = this.buttons.notices;
+    button.hidden = !number && !isCut;
+    if (button.hidden) {
+      delete root.dataset.notices;
+      return;
+    }
+    root.dataset.notices = this.noticesOpen ? "open" : "shut";
+    const shut = number ? `+${number}` : "…";
+    const title = number ? `Show all notices: ${number} more` : "Show all of the notice";
+    this.label("notices", this.noticesOpen ? "×" : shut, this.noticesOpen ? "Show one line of notices" : title);
+    button.setAttribute("aria-expanded", String(this.noticesOpen));
   }
 
   remembered() {
@@ -102,7 +140,10 @@ class Desk {
   press(what) {
     const { dock } = this.state;
     if (what === "fold") this.set({ dock: dock === "folded" ? "open" : "folded" });
-    else if (what === "full") this.set({ dock: dock === "full" ? "open" : "full" });
+    else if (what === "notices") {
+      this.noticesOpen = !this.noticesOpen;
+      this.countNotices();
+    } else if (what === "full") this.set({ dock: dock === "full" ? "open" : "full" });
     else this.set({ details: this.details() === "open" ? "folded" : "open" });
   }
 
@@ -148,6 +189,8 @@ class Desk {
   }
 
   destroy() {
+    for (const observer of [this.noticed, this.noticesSized]) observer.disconnect();
+    delete root.dataset.notices;
     document.removeEventListener("click", this.onTab, true);
     this.narrow.removeEventListener("change", this.onNarrow);
     delete root.dataset.dock;

@@ -9,7 +9,7 @@ from pages.ui.session.current import snapshot
 from profiling.measuring.store import ProfileStore
 from studio.project import store
 from tests.browser.studio import (
-    PATIENCE_MS,
+    IS_SEEN,
     PROBE,
     drawn,
     open_tab,
@@ -26,7 +26,7 @@ SCROLLS = """() => {
   return Math.max(...around.flatMap(hidden));
 }"""
 # Of notices and progress at the foot: whether each lies whole inside the window and what it is in,
-# is not under something else, and leaves nothing to scroll.
+# is not under something else, and leaves nothing to scroll where all notices are open.
 WHOLE = """(parts) => {
   const found = parts.flatMap((part) => [...document.querySelectorAll(part)]);
   const seen = (e) => {
@@ -36,8 +36,10 @@ WHOLE = """(parts) => {
     return inside && at.every(([x, y]) => e.contains(document.elementFromPoint(x, y)));
   };
   const around = document.querySelector(".st-key-notices");
+  const isOpen = document.documentElement.dataset.notices === "open";
   return found.length >= parts.length && found.every(seen)
-    && around.scrollHeight <= around.clientHeight && around.scrollWidth <= around.clientWidth;
+    && !(isOpen && around.scrollHeight > around.clientHeight)
+    && around.scrollWidth <= around.clientWidth;
 }"""
 # Whether all words of the score are whole, and its last button ends before the next thing begins.
 UNCUT = """() => {
@@ -247,27 +249,50 @@ def test_nothing_in_the_inspector_moves_while_a_method_is_at_work(new_page, proj
     assert len(seen) == 1, seen[:2]
 
 
-def test_a_notice_and_progress_at_the_foot_are_whole(new_page, studio, monkeypatch):
-    """Side by side, on a small screen too; the picture stays where it is, the dock makes room."""
+def test_notices_have_one_line_and_all_of_them_one_press_away(new_page, studio, monkeypatch):
+    """On a small screen too; the picture stays where it is, and so does the dock."""
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
     project = store.create()
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     page = new_page(f"?project={project.id}")
     before = drawn(page)["stage"]
     settled(page)
+    dock, more = page.locator(".st-key-desk-dock"), page.locator("[data-do=notices]")
+    high = dock.bounding_box()["height"]
     now = snapshot(project)
     ProfileStore().put(profile_for(now.model, now.machine))
     try:
         expect(page.get_by_text(re.compile("^The times are measured now")).first).to_be_visible()
         settled(page)
         assert drawn(page)["stage"] == before
-        for width, height in ((1440, 900), (1024, 768)):
+        assert dock.bounding_box()["height"] == high
+        # A second one: the newest is in sight, and the first one counted.
+        node = select(page, 0)
+        page.keyboard.press("p")
+        until(page, "p.nodes[0].pin === '2'")
+        page.keyboard.press(str(2 - node["device"]))
+        stayed = page.locator(".st-key-notices").get_by_text(re.compile("pinned and stayed"))
+        expect(stayed).to_be_visible()
+        expect(more).to_have_text("+1")
+        for width, height in ((1024, 768), (1440, 900)):
             page.set_viewport_size({"width": width, "height": height})
+            expect(more).to_have_text("+1")
+            assert stayed.evaluate(IS_SEEN)
+            high = dock.bounding_box()["height"]
+            more.focus()
+            page.keyboard.press("Enter")
+            expect(more).to_have_attribute("aria-expanded", "true")
             page.wait_for_function(WHOLE, arg=list(NOTICE), timeout=10_000)
+            assert dock.bounding_box()["height"] == high
             assert page.evaluate(SCROLLS) <= 0, (width, height)
-        press(page, "Place")
-        page.wait_for_function(WHOLE, arg=[*NOTICE, *PROGRESS], timeout=PATIENCE_MS)
+            more.click()
+            expect(more).to_have_attribute("aria-expanded", "false")
+        more.click()
         press(page, "Understood")
         expect(page.get_by_text(re.compile("^The times are measured now"))).to_have_count(0)
+        # With one there is nothing to open, and progress stands above it.
+        expect(more).to_be_hidden()
+        press(page, "Place")
+        page.wait_for_function(WHOLE, arg=[NOTICE[0], *PROGRESS], timeout=60_000)
     finally:
         ProfileStore().clear(now.model.graph.fingerprint)

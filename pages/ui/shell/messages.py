@@ -43,9 +43,12 @@ def take_new(now: Studio) -> None:
 
 
 def still_true(now: Studio) -> None:
-    """Draw the messages that were taken, as far as they are about what is on the screen now."""
+    """Draw the messages that were taken, as far as they are about what is on the screen now.
+
+    The newest comes first: of several the desk has one in sight until somebody opens the others.
+    """
     about, said = choices.kept(_SAID, ("", []))
-    for kind, text in said:
+    for kind, text in reversed(said):
         if kind not in PASSING or about == _about(now):
             _draw(kind, text)
 

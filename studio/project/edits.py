@@ -51,8 +51,12 @@ class Edit:
         """The step as JSON; made once, though a history is written anew with every step."""
         moves, pins = _runs(self.changes), _runs(self.pins)
         content = {"label": self.label, "moves": moves, "pins": pins}
-        rest = {"order": self.order, "replicas": self.replicas, "sequences": self.sequences}
-        rest |= {"opened": self.opened}
+        rest: dict[str, object] = {
+            "order": self.order,
+            "replicas": self.replicas,
+            "sequences": self.sequences,
+            "opened": self.opened,
+        }
         return json.dumps(content | {key: both for key, both in rest.items() if both})
 
 

@@ -126,6 +126,8 @@ def test_pinned_ops_stay_until_they_are_let_go(session):
     assert session.device(name) == home
     assert any("pinned" in str(w.value) for w in session.app.warning)
     session.send("unpin", nodes=[node])
+    # Once it is let go, that it stayed says nothing any more.
+    assert not any("pinned" in str(w.value) for w in session.app.warning)
     session.send("assign", nodes=None, device=away)
     assert session.device(name) != home and not session.now.pins
     for _ in range(3):

@@ -11,8 +11,8 @@ const TURNS = { PageDown: 1, PageUp: -1 };
 const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
 // The keys of a button.
 const PRESSING = new Set(["Tab", "Enter", " ", "Shift", "Control", "Alt", "Meta"]);
-// Of what is in sight so much is new after a scroll.
-const SCROLLED = 0.8;
+// Of what is in sight so much is new after a scroll: titles and the axis lie over some of it.
+const SCROLLED = 0.5;
 const ENDS = { Home: 0, End: Infinity };
 // Of a method that is followed: play, and an answer to the question of a step.
 const PLAYER = /^(?:Space|(?:Digit|Numpad)[1-9])$/;

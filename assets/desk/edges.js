@@ -70,6 +70,12 @@ class Desk {
   countNotices() {
     const all = [...this.notices.querySelectorAll('[data-testid="stAlert"]')];
     if (!all.length) this.noticesOpen = false;
+    if (this.presented) {
+      // There they are whole: nobody in the room has a button.
+      delete root.dataset.notices;
+      this.buttons.notices.hidden = true;
+      return;
+    }
     // Counted in one line, as they are while they are shut.
     root.dataset.notices = "shut";
     const foot = this.notices.getBoundingClientRect().bottom - 2;

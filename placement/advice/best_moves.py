@@ -76,7 +76,8 @@ def hints(problem: Problem, placement: Placement, most: int = 10) -> tuple[Hint,
             saves_s = now_s - value_s if math.isfinite(now_s) else 0.0
             found.append(Hint(ops, move.label, device, saves_s, value_s))
     best = sorted(found, key=lambda hint: (hint.value_s, len(hint.ops)))[:most]
-    return tuple(_with_ties(problem, placement, ordered, best))
+    # What makes everything fit is worth making, whatever it takes.
+    return tuple(_with_ties(problem, placement, ordered, best) if math.isfinite(now_s) else best)
 
 
 def _with_ties(

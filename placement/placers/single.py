@@ -46,16 +46,12 @@ class Single(Placer):
         """The device that finishes first of those that hold everything, and its seconds; a
         ValueError says what the fastest of all lacks where none does."""
         values = self._values_s(problem)
-        refusal: ValueError | None = None
-        for d in sorted(values, key=lambda d: (values[d], d)):
-            try:
-                require_memory(problem, everything_on(problem, d))
-            except ValueError as error:
-                refusal = refusal or error
-                continue
-            return d, values[d]
-        assert refusal is not None
-        raise refusal
+        fastest_first = sorted(values, key=lambda d: (values[d], d))
+        for d in fastest_first:
+            if not missing_bytes(problem, everything_on(problem, d)).any():
+                return d, values[d]
+        require_memory(problem, everything_on(problem, fastest_first[0]))
+        raise AssertionError("one that has no room is refused")
 
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         answer, names = self.place(problem), device_names(problem)

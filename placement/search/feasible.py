@@ -183,7 +183,11 @@ def _lacks(problem: Problem, placement: Placement) -> str:
 
 
 def remedy(problem: Problem) -> str:
-    """What helps where memory lacks: only what was found to, by placing within memory once more."""
+    """What helps where memory lacks.
+
+    Fewer pins, narrower weights and streams were found to, by placing within memory once more; a
+    smaller batch, more memory and another device are named where nothing speaks against them.
+    """
     ways = list[str]()
     if problem.pins and _has_room(replace(problem, pins=())):
         ways.append("remove pins")

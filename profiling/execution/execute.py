@@ -28,12 +28,13 @@ from profiling.devices.memory import check_memory
 from profiling.execution.observing import observed
 from profiling.execution.spans import measured_timeline, span_events
 from profiling.measuring.load import watch
+from profiling.measuring.outputs import ROUNDING
 from profiling.measuring.reference import Expected, baseline_s, release, safe_step
 
 BY_DEFAULT = RunOptions()
 BY_ROUNDING = (
-    "The outputs are as close as this model's can be: rounding alone, of the numbers that the"
-    " unplaced model starts from, moves them as far."
+    f"The outputs are within {ROUNDING:g} times of how far rounding alone moves them: the unplaced"
+    " model ran once more from numbers that are off in their last places."
 )
 
 

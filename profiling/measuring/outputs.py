@@ -12,7 +12,8 @@ DEFAULT = (1e-4, 1e-6)
 # Where devices of several makers share a model: each sums in an order of its own.
 ACROSS_DEVICES = (1e-3, 1e-4)
 # How many times as far as by rounding what a model starts from its outputs may be off by rounding
-# every sum on the way in another order.
+# every sum on the way in another order. An output of which one number is noise alone is checked no
+# closer than that noise.
 ROUNDING = 8.0
 _TOLERANCES = {"float16": (2**-9, 2**-10), "bfloat16": (2**-6, 2**-7)}
 Array = np.ndarray[Any, Any]

@@ -244,3 +244,18 @@ def test_a_move_is_a_tie_where_the_ranges_of_before_and_after_say_so():
             assert hint.is_tie == (within or low_s <= now.value <= high_s), (seed, hint)
             judged.add(hint.is_tie)
     assert judged == {True, False}
+
+
+def test_a_move_that_makes_everything_fit_is_no_tie():
+    """However little it changes of the step, which no run can take before."""
+    met = 0
+    for seed in range(20):
+        tight = with_limits(random_problem(seed, num_ops=14), random.Random(seed))
+        spread = np.full(tight.costs.compute_s.shape, 0.2)
+        problem = replace(tight, costs=replace(tight.costs, origin="measured", spread=spread))
+        placement = problem.placement_of(random_devices(problem, seed))
+        if math.isinf(worth(problem, placement)):
+            found = hints(problem, placement)
+            met += len(found)
+            assert not any(hint.is_tie or hint.saves_s for hint in found), seed
+    assert met

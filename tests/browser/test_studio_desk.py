@@ -25,6 +25,9 @@ SCROLLS = """() => {
   const hidden = (e) => [e.scrollHeight - e.clientHeight, e.scrollWidth - e.clientWidth];
   return Math.max(...around.flatMap(hidden));
 }"""
+# The texts of a kind of which a part is out of sight.
+CUT = """(what) => [...document.querySelectorAll(what)]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"""
 # Of notices and progress at the foot: whether each lies whole inside the window and what it is in,
 # is not under something else, and leaves nothing to scroll where all notices are open.
 WHOLE = """(parts) => {
@@ -266,6 +269,15 @@ def test_notices_have_one_line_and_all_of_them_one_press_away(new_page, studio, 
         settled(page)
         assert drawn(page)["stage"] == before
         assert dock.bounding_box()["height"] == high
+        # Before an audience nobody presses anything: there it is whole.
+        page.set_viewport_size({"width": 1024, "height": 768})
+        page.get_by_role("button", name="Present").click()
+        expect(page.get_by_role("region", name="Presentation")).to_be_visible()
+        page.wait_for_function("() => !('notices' in document.documentElement.dataset)")
+        assert page.evaluate(CUT, NOTICE[1]) == []
+        page.keyboard.press("Escape")
+        page.set_viewport_size({"width": 1440, "height": 900})
+        settled(page)
         # A second one: the newest is in sight, and the first one counted.
         node = select(page, 0)
         page.keyboard.press("p")

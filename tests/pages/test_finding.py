@@ -227,7 +227,7 @@ def test_an_account_of_times_that_have_changed_says_so():
         facts = Facts(seconds=5.0, account=ACCOUNT, problem=problem)
         now.shelf.add(name, placed, "auto", facts)
         shown = captions(opened(project))
-        assert ("other times of ops" in shown) == (name == "older")
+        assert ("times of ops" in shown) == (name == "older")
         assert (ACCOUNT in shown) == (name == "same")
 
 
@@ -261,6 +261,21 @@ def test_an_account_of_other_pins_is_not_of_this_problem(monkeypatch):
     pins.unpin(snapshot(project), [op])
     shown = captions(opened(project))
     assert ACCOUNT not in shown and "with other pins" in shown
+
+
+def test_an_account_of_a_pinned_order_is_of_the_problem_with_that_order(monkeypatch):
+    monkeypatch.setattr(choices, "may_write", lambda: True)
+    project = store.create()
+    project.change(machine="null-2")
+    now = snapshot(project)
+    ops = tuple(op.name for op in now.model.graph.ops[:2])
+    pins.pin_order(now, ops)
+    now = snapshot(project)
+    assert now.pinned_problem.fingerprint != now.problem.fingerprint
+    placed = pl.place(now.pinned_problem, "single")
+    facts = Facts(seconds=5.0, account=ACCOUNT, problem=placed.problem, num_pinned=0)
+    now.shelf.add("auto", placed.placement, "auto", facts)
+    assert ACCOUNT in captions(opened(project))
 
 
 def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():

@@ -33,7 +33,7 @@ def lay(now: Studio) -> None:
     """Turn the page into a desk, with the edges of dock and inspector."""
     st.html(ASSETS / "desk.css")
     if now.unplaced:
-        # Nothing stands in the dock, nor in the inspector.
+        # No picture, so nothing that it could leave room for.
         return
     with part("edges"):
         _edges()(

@@ -141,11 +141,10 @@ def _what_changed(now: Studio, facts: Facts) -> str:
         return f"for another goal, {Objective(goal).heading.lower()}"
     if facts.problem is None or facts.num_selected:
         return ""
-    if not facts.num_pinned:
-        same = facts.problem == now.problem.fingerprint
-        return "" if same else "with other times of ops, or another machine, than those of now"
-    same = facts.problem == now.pinned_problem.fingerprint
-    return "" if same else "with other pins, times of ops or another machine than those of now"
+    # Where nothing was pinned it is the plain problem's still, whatever is pinned by now.
+    if facts.problem in (now.problem.fingerprint, now.pinned_problem.fingerprint):
+        return ""
+    return "with other pins, times of ops or another machine than those of now"
 
 
 def _held(facts: Facts) -> str:

@@ -233,9 +233,21 @@ FIRST_LOOK = "Placing the model for a first look; once on a computer this takes 
 
 
 @_kept(16, FIRST_LOOK)
+def _first_look(posed: Problem, placer: str) -> Placed | str:
+    """What a placer decides, or why it does not: to look for ways out again takes as long."""
+    try:
+        return pl.place(posed, placer, predict=simulated)
+    except ValueError as error:
+        return str(error)
+
+
 def placed(posed: Problem, placer: str) -> Placed:
-    """What a placer decides without settings, for a first look at a model."""
-    return pl.place(posed, placer, predict=simulated)
+    """What a placer decides without settings, for a first look at a model; a ValueError says why
+    it does not."""
+    found = _first_look(posed, placer)
+    if isinstance(found, str):
+        raise ValueError(found)
+    return found
 
 
 def steps(posed: Problem, placer: str) -> Steps | None:

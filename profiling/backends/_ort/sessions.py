@@ -9,7 +9,7 @@ machine with one such device lets all sessions share one pool that keeps spinnin
 
 import contextlib
 import functools
-import io
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -148,13 +148,13 @@ def settings(device: Device) -> dict[str, str]:
 def load_cuda(provider: str) -> None:
     """Load CUDA's libraries from the packages that came with the provider, where it needs them.
 
-    They lie in folders that no loader searches by itself. What is missing says so on the terminal,
-    and again, in better words, when a session is made.
+    They lie in folders that no loader searches by itself. What is missing is told among errors, and
+    again, in better words, when a session is made.
     """
     import onnxruntime as ort
 
     if provider in _CUDA and hasattr(ort, "preload_dlls"):
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(sys.stderr):
             ort.preload_dlls()
 
 

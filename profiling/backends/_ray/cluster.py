@@ -175,7 +175,7 @@ class Cluster:
                     # Where this ends in the middle there may be some.
                     self._pairs.joined[pair] = self.workers[pair[0]], self.workers[pair[1]]
                     if not self._joins(*pair, size):
-                        del self._pairs.joined[pair]
+                        self._pairs.joined.pop(pair, None)
                     self._pairs.rooms[pair] = room(size)
             yield
         finally:

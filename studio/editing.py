@@ -209,58 +209,68 @@ def redo(now: Studio) -> None:
 
 
 def go_to(now: Studio, num_done: int) -> None:
-    """Undo or redo until so many steps are done; ValueError where a step is of something else."""
-    ops, devices = now.model.graph.index, now.machine.index
+    """Undo or redo until so many steps are done; ValueError where a step is of something else.
+
+    That is known before the first of them: a refusal leaves everything as it was.
+    """
+    history, ops, devices = now.history, now.model.graph.index, now.machine.index
+    fewest, most = history.reach
+    num_here = min(max(num_done, fewest), most)
     wrong = next(
-        (s for s in edits.between(now.history, num_done) if not edits.fits(s, ops, devices)), None
+        (s for s in edits.between(history, num_here) if not edits.fits(s, ops, devices)), None
     )
     if wrong is not None:
         raise ValueError(
             f"The step {wrong.label[:80]!r} names ops or devices that are not here, so it cannot be"
             " undone or redone; everything is as it was."
         )
-    fewest, most = now.history.reach
-    state, history = edits.travel(now.state, now.history, min(max(num_done, fewest), most))
+    came, going = history.openings
+    former = _name_at(now, came, 0) if num_done < fewest else ""
+    opened = _name_at(now, going, 1) if num_done > most else ""
+    state, history = edits.travel(now.state, history, num_here)
     if history != now.history:
         _store(now, now.named.name, state, history)
-    if num_done < fewest and history.done:
-        _show_former(now, history.done[-1])
-    elif num_done > most and history.undone:
-        _show_opened(now, history)
+    if came is not None and former:
+        _show_former(now, came, former)
+    elif opened:
+        _show_opened(now, history, opened)
 
 
-def _show_former(now: Studio, step: edits.Edit) -> None:
+def _show_former(now: Studio, step: edits.Edit, name: str) -> None:
     """Put what was on the screen before an opening there again, with its own history.
 
     What is on the screen now, which may be a copy of what was opened, is one redo away.
     """
-    assert step.opened is not None
-    before = step.opened[0]
-    name = _name_of(now, before)
-    again = dataclasses.replace(step, opened=(before, now.named.file))
-    history = now.shelf.history(name)
-    ahead = (*(each for each in history.undone if each != again), again)
-    now.shelf.keep_history(name, dataclasses.replace(history, undone=ahead))
+    again = dataclasses.replace(step, opened=(now.shelf.named(name).file, now.named.file))
+    now.shelf.keep_history(name, now.shelf.history(name).ahead(again))
     _show(now, name)
 
 
-def _show_opened(now: Studio, history: edits.History) -> None:
+def _show_opened(now: Studio, history: edits.History, name: str) -> None:
     """Put what was opened there again, with its own history."""
-    *rest, step = history.undone
-    assert step.opened is not None
-    name = _name_of(now, step.opened[1])
-    now.shelf.keep_history(now.named.name, dataclasses.replace(history, undone=tuple(rest)))
+    now.shelf.keep_history(now.named.name, dataclasses.replace(history, undone=history.undone[:-1]))
     _show(now, name)
 
 
-def _name_of(now: Studio, file: str) -> str:
+def _name_at(now: Studio, opening: edits.Edit | None, end: int) -> str:
+    """What was on the screen before (0) or after (1) an opening; empty where there was none."""
+    if opening is None or opening.opened is None:
+        return ""
+    file = opening.opened[end]
     found = next((item.name for item in now.shelf.items if item.file == file), None)
-    if found is None:
+    if found is not None:
+        return found
+    # Those that were deleted long ago are gone, and a project file takes none of them along.
+    gone = next((item.name for item in now.shelf.removed if item.file == file), None)
+    if gone is None:
         raise ValueError(
-            "That placement was deleted, so nothing was undone or redone; Edit beside the menu of"
-            " placements can bring back what was deleted last."
+            "The placement that this step leads to was deleted for good, so nothing was undone or"
+            " redone; choose another in the menu of placements."
         )
-    return found
+    raise ValueError(
+        f"The placement {gone!r} was deleted, so nothing was undone or redone; bring it back with"
+        " Edit beside the menu of placements."
+    )
 
 
 def _show(now: Studio, name: str) -> None:
@@ -269,12 +279,19 @@ def _show(now: Studio, name: str) -> None:
 
 
 def show_opened(now: Studio, name: str) -> None:
-    """Put a placement that came from elsewhere on the screen, as a step that undo takes back."""
+    """Put a placement that came from elsewhere on the screen, as a step that undo takes back.
+
+    One that was opened in the place of the same before is as it was left: another such step would
+    keep what was done to it since from being undone.
+    """
     former = now.shelf.current
     opened = now.shelf.named(name)
     if former is not None and former.file not in ("", opened.file):
         step = edits.Edit(f"{name} opened", opened=(former.file, opened.file))
-        now.shelf.keep_history(name, now.shelf.history(name).add(step))
+        history = now.shelf.history(name)
+        came, _ = history.openings
+        if came is None or came.opened != step.opened:
+            now.shelf.keep_history(name, history.add(step))
     _show(now, name)
 
 

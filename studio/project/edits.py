@@ -71,6 +71,16 @@ class History:
         """The history after a new step; what was undone before it is gone."""
         return History((*self.done, edit)[-MAX_STEPS:])
 
+    def ahead(self, edit: Edit) -> "History":
+        """The history with a step to be redone next, which was made elsewhere.
+
+        Where there are too many, what would be redone last is gone first, and then the oldest step.
+        """
+        done = self.done[1 - MAX_STEPS :]
+        further = [step for step in self.undone if step != edit]
+        num_left = MAX_STEPS - 1 - len(done)
+        return History(done, (*further[max(0, len(further) - num_left) :], edit))
+
     @property
     def reach(self) -> tuple[int, int]:
         """The fewest and the most steps done with which the same placement is on the screen.
@@ -82,6 +92,13 @@ class History:
         ahead = self.undone[::-1]
         until = next((n for n, step in enumerate(ahead) if step.opened), len(ahead))
         return len(self.done) - since, len(self.done) + until
+
+    @property
+    def openings(self) -> tuple[Edit | None, Edit | None]:
+        """The step that put on the screen what is there, and the next that puts another there."""
+        steps, (fewest, most) = (*self.done, *self.undone[::-1]), self.reach
+        came = steps[fewest - 1] if fewest else None
+        return came, steps[most] if most < len(steps) else None
 
     @property
     def text(self) -> str:

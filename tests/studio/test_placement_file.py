@@ -14,6 +14,7 @@ from placement.core.machine import machine_to_text
 from placement.core.placement import placement_to_text
 from placement.formats.split_json import split_from_json, split_to_json
 from studio import editing, standings
+from studio.project import edits, pins
 from studio.project.facts import FILE, HAND
 from studio.project.placements import LISTS
 from studio.transfer import placement_file
@@ -178,9 +179,13 @@ def test_what_was_opened_is_forgotten_by_a_new_edit_and_missed_where_it_is_delet
         assert again(canonical).named.name == first
         assert len(again(canonical).history.undone) == 1
     again(canonical).shelf.remove("mine")
-    with pytest.raises(ValueError, match="was deleted"):
+    with pytest.raises(ValueError, match=r"'mine' was deleted.* bring it back"):
         editing.redo(again(canonical))
     assert again(canonical).named.name == first
+    # A project file takes nothing along that was deleted, so there is nothing to bring back.
+    copied = unpack(pack(canonical.project), lambda source, dims: None)
+    with pytest.raises(ValueError, match=r"deleted for good.* choose another"):
+        editing.redo(snapshot(copied))
     again(canonical).shelf.restore(again(canonical).shelf.removed[-1].file)
     editing.undo(again(canonical))
     editing.edit(again(canonical), ["n1"], "P2")
@@ -188,6 +193,74 @@ def test_what_was_opened_is_forgotten_by_a_new_edit_and_missed_where_it_is_delet
     # What is on the screen already is not opened in its own place.
     before = opened().history
     assert opened().history == before
+
+
+def test_a_jump_to_what_was_deleted_undoes_and_redoes_nothing(canonical):
+    def state():
+        now = again(canonical)
+        return now.named.name, now.state, now.history
+
+    content = changed(editing.all_on(canonical, "P2"))
+    canonical.shelf.choose(canonical.shelf.add("own", canonical.placement, HAND))
+    editing.edit(again(canonical), ["n1"], "P2")
+    open_file(again(canonical), "mine.json", content)
+    for op in ("n1", "n2"):
+        pins.pin(again(canonical), [op])
+    again(canonical).shelf.remove("own")
+    again(canonical).shelf.choose("mine")
+    before = state()
+    with pytest.raises(ValueError, match="nothing was undone or redone"):
+        editing.go_to(again(canonical), 0)
+    assert state() == before
+    # The same the other way, with a step to redo before what was opened.
+    again(canonical).shelf.restore(again(canonical).shelf.removed[-1].file)
+    again(canonical).shelf.choose("mine")
+    for _ in range(4):
+        editing.undo(again(canonical))
+    again(canonical).shelf.remove("mine")
+    again(canonical).shelf.choose("own")
+    before = state()
+    assert (len(before[2].done), len(before[2].undone)) == (0, 2)
+    with pytest.raises(ValueError, match="nothing was undone or redone"):
+        editing.go_to(again(canonical), 2)
+    assert state() == before
+
+
+def test_what_was_done_to_a_placement_can_be_undone_after_its_file_is_opened_again(canonical):
+    first = canonical.named.name
+    content = changed(editing.all_on(canonical, "P2"))
+    open_file(canonical, "mine.json", content)
+    pins.pin(again(canonical), ["n1"])
+    steps = again(canonical).history
+    for _ in range(2):
+        again(canonical).shelf.choose(first)
+        open_file(again(canonical), "mine.json", content)
+        assert again(canonical).history == steps
+    editing.undo(again(canonical))
+    assert (again(canonical).named.name, again(canonical).pins) == ("mine", {})
+    editing.undo(again(canonical))
+    assert again(canonical).named.name == first
+    # Opened in the place of another it leads back to that one.
+    again(canonical).shelf.choose(again(canonical).shelf.add("own", canonical.placement, HAND))
+    open_file(again(canonical), "mine.json", content)
+    editing.undo(again(canonical))
+    assert again(canonical).named.name == "own"
+
+
+@pytest.mark.parametrize("num_undone", [0, 3])
+def test_a_project_with_as_many_steps_as_there_may_be_can_be_taken_along(canonical, num_undone):
+    shelf, moved = canonical.shelf, edits.Edit("n1 pinned", pins=(("n1", "", "P1"),))
+    num_done = edits.MAX_STEPS - num_undone
+    full = edits.History((moved,) * num_done, (moved,) * num_undone)
+    shelf.keep_history(canonical.named.name, full)
+    open_file(again(canonical), "mine.json", changed(editing.all_on(canonical, "P2")))
+    editing.undo(again(canonical))
+    history = again(canonical).history
+    assert len(history.done) + len(history.undone) == edits.MAX_STEPS
+    copied = unpack(pack(canonical.project), lambda source, dims: None)
+    assert snapshot(copied).history == history
+    editing.redo(snapshot(copied))
+    assert snapshot(copied).named.name == "mine"
 
 
 def test_a_copy_of_the_model_under_another_name_takes_the_placement(canonical, tmp_path):

@@ -1,6 +1,7 @@
 """The Studio page: addresses of before, the score against a reference, and fragments by name."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from studio.consequence import Change
 from studio.project import pins
 from studio.project.file_cache import by_identity
 from studio.snapshot import bound_of
+from studio.transfer.placement_file import open_file
 from tests.instances import canonical_file
 from tests.pages.going import open_tab, opened_tab
 from tests.pages.test_pages import (
@@ -111,6 +113,70 @@ def test_the_sentence_before_an_audience_judges_as_the_score_does():
     assert tied.text.endswith("a tie")
     for same in (Change(1.0, 1.0, "s"), Change(1.0, 1.0, "s", is_tie=True)):
         assert present.compared(same) == "as long as before" and "no change" in same.text
+
+
+def test_before_an_audience_another_placement_is_no_change(monkeypatch):
+    _, project = opened("studio", model="onnx-squeezenet", machine="null-2")
+    kept = {}
+    monkeypatch.setattr(present.choices, "kept", lambda key, default: kept.get(key, default))
+    monkeypatch.setattr(present.choices, "keep", kept.__setitem__)
+
+    def told():
+        present.notice_change(snapshot(project))
+        return kept.get(present.CHANGE, "")
+
+    def move(op):
+        now = snapshot(project)
+        home = now.placement.device_of[op]
+        away = next(d.name for d in now.machine.devices if d.name != home)
+        editing.edit(now, [op], away)
+        return editing.label(now, snapshot(project).history.done[-1])
+
+    first, *_, last = snapshot(project).model.graph.index
+    told()
+    made = move(first)
+    assert told().startswith(f"{made}; now "), "the copy that an edit makes has that one step"
+    open_file(
+        snapshot(project), "mine.json", json.dumps(snapshot(project).placement.to_json()).encode()
+    )
+    assert told().startswith("The placement mine is on the screen: ")
+    editing.undo(snapshot(project))
+    assert told().startswith("The placement manual is on the screen: ")
+    editing.redo(snapshot(project))
+    assert told().startswith("The placement mine is on the screen: ")
+    pins.pin(snapshot(project), [last])
+    snapshot(project).shelf.choose("heft")
+    told()
+    snapshot(project).shelf.choose("mine")
+    assert told().startswith("The placement mine is on the screen: ")
+
+
+def test_the_list_of_changes_counts_the_steps_that_it_shows():
+    app, project = opened("studio", model="onnx-squeezenet", machine="null-2")
+    first = snapshot(project).named.name
+    content = json.dumps(snapshot(project).placement.to_json()).encode()
+    ops = list(snapshot(project).model.graph.index)
+    snapshot(project).shelf.add("own", snapshot(project).placement, "hand")
+    for name in (first, "own"):
+        snapshot(project).shelf.choose(name)
+        open_file(snapshot(project), "mine.json", content)
+        pins.pin(snapshot(project), [ops[len(snapshot(project).history.done)]])
+    assert len(snapshot(project).history.done) == 4
+    checked(open_tab(app, "History"))
+
+    def listed():
+        return [b.label for b in app.button if (b.key or "").startswith("change-")]
+
+    assert "2 of 2 steps are made" in texts(app)
+    assert [re.search(r"\d+", label)[0] for label in listed()] == ["2", "1", "0"]
+    assert listed()[-1].endswith("what was on the screen before")
+    checked(next(b for b in app.button if b.label in listed()[1:2]).click().run())
+    assert "1 of 2 steps are made" in texts(app)
+    assert len(snapshot(project).history.done) == 3
+    checked(next(b for b in app.button if b.label == listed()[-1]).click().run())
+    assert snapshot(project).named.name == "own"
+    # What was opened in its place is one more step.
+    assert "0 of 1 step is made" in texts(app)
 
 
 def test_the_yardstick_is_worked_out_once_for_a_problem_whatever_is_edited(monkeypatch):

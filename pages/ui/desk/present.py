@@ -114,7 +114,7 @@ def show() -> None:
     """The sentence of the step, and the buttons that lead on."""
     now = studio()
     walk = METHOD if steps.is_open(now) else choices.kept(WALK, PATH)
-    _notice_change(now)
+    notice_change(now)
     place = PLACES[walk](now)
     method = {METHOD: f"Method {steps.chosen(now)}"} if walk == METHOD else {}
     data = {
@@ -336,7 +336,7 @@ def _value(now: Studio) -> str:
     return f"{value} per {now.settings.objective.per}"
 
 
-def _notice_change(now: Studio) -> None:
+def notice_change(now: Studio) -> None:
     """Keep a sentence about what has changed since this was drawn last, until the next step."""
     done, value_s = len(now.history.done), now.simulated.value
     seen = choices.kept(SEEN, None)
@@ -345,8 +345,9 @@ def _notice_change(now: Studio) -> None:
     if seen is None or seen[:3] == [now.named.name, done, value_s]:
         return
     name, before, before_s, before_range_s = seen
-    # The first edit of a method's placement makes a copy of it, which has that one step.
-    if name != now.named.name and done == now.history.reach[0] + 1:
+    # The first edit of a placement that is none made by hand makes a copy, which has that one step.
+    copied = now.named.by_hand and now.named.facts.start == name and not now.history.undone
+    if name != now.named.name and copied and done == now.history.reach[0] + 1:
         before = done - 1
     elif name != now.named.name:
         choices.keep(CHANGE, f"The placement {now.named.name} is on the screen: {_value(now)}.")

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import canvas
 from pages.ui.canvas import colour_switch
 from pages.ui.panels import export
+from pages.ui.session import choices
 from pages.ui.session.current import snapshot
 from placement.core.verb_options import ExportOptions
 from placement.exporters import exporter, exporters
@@ -218,3 +219,17 @@ def test_what_a_format_says_is_worked_out_once_for_a_placement(squeezenet, monke
     now.shelf.add("mine", editing.all_on(now, now.machine.devices[0].name), "hand")
     checked(app.run())
     assert len(asked) == 2, "another placement"
+
+
+def test_before_an_audience_a_picture_shows_the_blocks_that_are_open_there(squeezenet, monkeypatch):
+    app, _ = squeezenet
+    asked, found = [], canvas.default_expanded
+
+    def noted(graph, most=canvas.FIRST_SIGHT):
+        asked.append(most)
+        return found(graph, most)
+
+    monkeypatch.setattr(canvas, "default_expanded", noted)
+    monkeypatch.setattr(choices, "presenting", lambda: True)
+    checked(app.run())
+    assert asked and set(asked) == {canvas.PRESENTED_SIGHT}

@@ -9,10 +9,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import canvas
-from pages.ui.canvas.messages import GESTURES
-from pages.ui.session import outbox
+from pages.ui.canvas import gestures
+from pages.ui.canvas.messages import GESTURES, Redo, Undo
+from pages.ui.session import choices, current, outbox
 from pages.ui.session.current import snapshot
+from placement.core.placement import placement_to_text
+from studio import editing
 from studio.project import store
+from studio.transfer.placement_file import open_file
 from tests.pages.going import go
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -142,3 +146,52 @@ def test_a_device_that_is_gone_by_now_changes_nothing(session):
     before = dict(session.now.placement.device_of)
     session.send("assign", nodes=["o3"], device=17)
     assert dict(session.now.placement.device_of) == before
+
+
+def test_all_of_the_page_is_drawn_where_undo_or_redo_show_another_placement(monkeypatch):
+    """A run that was picked is one of the placement before, and is not shown beside another."""
+    project = store.create()
+    project.change(model="onnx-squeezenet", machine="null-2")
+    monkeypatch.setattr(choices, "project", lambda: project)
+    monkeypatch.setattr(choices, "may_write", lambda: True)
+    monkeypatch.setattr(choices, "renew_claim", lambda opened: True)
+    drawn, runs, waiting = [], [], []
+    monkeypatch.setattr(choices, "show_run", runs.append)
+    monkeypatch.setattr(current.st, "rerun", lambda: drawn.append("page"))
+    monkeypatch.setattr(current.fragments, "only", lambda *names: drawn.append(names[0]))
+    monkeypatch.setattr(outbox, "unread", lambda key, kinds: waiting)
+    monkeypatch.setattr(outbox, "applied", lambda key, gesture: None)
+
+    def told(kind):
+        drawn.clear()
+        runs.clear()
+        waiting[:] = [kind(n=1)]
+        gestures.on_ops()
+        return snapshot(project).named.name, drawn[0], runs
+
+    now = snapshot(project)
+    first, content = now.named.name, placement_to_text(now.placement).encode()
+    open_file(now, "mine.json", content)
+    for _ in range(2):
+        assert told(Undo) == (first, "page", [""])
+        assert told(Redo) == ("mine", "page", [""])
+    # An edit of it goes to a copy, which what is picked stays beside, as it does with its undo.
+    now = snapshot(project)
+    name = now.model.graph.ops[3].name
+    home = now.placement.device_of[name]
+    editing.edit(now, [name], next(d.name for d in now.machine.devices if d.name != home))
+    assert told(Undo) == ("manual", "canvas", [])
+    assert told(Redo) == ("manual", "canvas", [])
+
+
+def test_the_buttons_of_the_picture_call_a_step_as_the_list_of_changes_does(session):
+    _, name = session.node(3)
+    home = session.device(name)
+    away = next(d.name for d in session.now.machine.devices if d.name != home)
+    editing.edit(session.now, [name], away)
+    now = session.now
+    called = editing.label(now, now.history.done[-1])
+    assert called != now.history.done[-1].label
+    assert gestures.steps(now) == (called, "")
+    editing.undo(now)
+    assert gestures.steps(session.now) == ("", called)

@@ -27,12 +27,12 @@ from pages.ui.canvas.messages import (
     Widen,
 )
 from pages.ui.session import callbacks, choices, outbox, saving
-from pages.ui.session.current import attempt, on_shelf, redraw, studio
+from pages.ui.session.current import attempt, on_screen, redraw, studio
 from pages.ui.shell.messages import plain_errors
 from placement.core.graph import Graph
 from placement.drawing.wording import shortened
 from studio import editing
-from studio.project import edits, pins
+from studio.project import pins
 from studio.snapshot import Studio
 
 READ_ONLY = "This project is open in another session; here it can only be looked at."
@@ -45,9 +45,9 @@ MOST_LABEL = 70
 
 def on_ops() -> None:
     """Apply what was done in the picture, then redraw only what it touches."""
-    now, known = studio(), on_shelf()
+    before = on_screen()
     opened = any(isinstance(gesture, OPENING) for gesture in apply())
-    redraw(now, known, *(("store",) if opened else ()))
+    redraw(before, *(("store",) if opened else ()))
 
 
 def apply() -> list[Gesture]:
@@ -68,7 +68,7 @@ def view_of(now: Studio) -> canvas.View:
     """What of the model is visible; the work ends where a cancel waits."""
     graph = now.model.graph
     return canvas.build_view(
-        graph, _opened(graph), aspect=choices.picture_aspect(), check=choices.laying_out
+        graph, opened_blocks(graph), aspect=choices.picture_aspect(), check=choices.laying_out
     )
 
 
@@ -95,7 +95,8 @@ def look_at(now: Studio, ops: Iterable[str]) -> None:
     choices.look_at_selection()
 
 
-def _opened(graph: Graph) -> frozenset[str]:
+def opened_blocks(graph: Graph) -> frozenset[str]:
+    """Which blocks are open in this session."""
     opened = choices.expanded(graph.fingerprint)
     return _at_first(graph) if opened is None else opened
 
@@ -115,10 +116,10 @@ def _expand(graph: Graph, groups: frozenset[str]) -> None:
 
 def _reveal(graph: Graph, ops: Sequence[str]) -> None:
     """Open the blocks around ops; where that were too many nodes, close all others."""
-    groups = canvas.reveal(graph, _opened(graph), ops)
+    groups = canvas.reveal(graph, opened_blocks(graph), ops)
     if not canvas.all_visible(graph, groups, ops):
         groups = canvas.reveal(graph, frozenset(), ops)
-    if groups != _opened(graph):
+    if groups != opened_blocks(graph):
         _expand(graph, groups)
 
 
@@ -133,7 +134,7 @@ def _look(now: Studio, gesture: Gesture) -> None:
         case Widen(way=way):
             choices.select(canvas.related(graph, choices.selection(), way))
         case Toggle(node=node):
-            _expand(graph, canvas.toggled(graph, _opened(graph), node))
+            _expand(graph, canvas.toggled(graph, opened_blocks(graph), node))
         case ExpandAll():
             _expand(graph, canvas.all_groups(graph))
         case CollapseAll():
@@ -200,8 +201,8 @@ def _ops(now: Studio, nodes: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(canvas.ops_inside(now.model.graph, nodes))
 
 
-def steps(history: edits.History) -> tuple[str, str]:
+def steps(now: Studio) -> tuple[str, str]:
     """The step that undo would take back and the one that redo would take; empty for none."""
-    done, undone = history.done[-1:], history.undone[-1:]
-    back, forth = (steps[0].label if steps else "" for steps in (done, undone))
+    done, undone = now.history.done[-1:], now.history.undone[-1:]
+    back, forth = (editing.label(now, steps[0]) if steps else "" for steps in (done, undone))
     return shortened(back, MOST_LABEL), shortened(forth, MOST_LABEL)

@@ -48,7 +48,7 @@ def _draw(height_px: int | None) -> None:
         )
     else:
         drawing = _of_step(now, view, followed, hatched=colouring.hatched)
-    undo, redo = gestures.steps(now.history)
+    undo, redo = gestures.steps(now)
     editing = canvas.Editing(
         read_only=followed is not None or not choices.may_write(),
         shows=followed.called if followed is not None else "",

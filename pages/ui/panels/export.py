@@ -9,6 +9,7 @@ import streamlit as st
 
 import placement as pl
 from pages.ui import canvas
+from pages.ui.canvas import gestures
 from pages.ui.session import choices
 from pages.ui.session.current import snapshot, studio
 from pages.ui.shell import glossary
@@ -75,9 +76,7 @@ def _formats(now: Studio) -> None:
         help=MEASURED,
     )
     found = offered[str(name)]
-    graph = now.model.graph
-    opened = choices.expanded(graph.fingerprint)
-    expanded = canvas.default_expanded(graph) if opened is None else opened
+    expanded = gestures.opened_blocks(now.model.graph)
     reason, left_out = _said(found.name, now.model, now.problem, now.placement)
     save.download_button(
         "Download",

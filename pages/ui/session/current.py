@@ -1,8 +1,9 @@
 """The project of this browser session as a `Studio`: with the cache of all sessions, and the right
 to write that this one has."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -41,25 +42,37 @@ def snapshot(project: Project) -> Studio:
 
 def edit(change: Callable[[Studio], str | None]) -> None:
     """Make a change where this session may write, and redraw what an edit touches."""
-    now, known = studio(), on_shelf()
+    before, now = on_screen(), studio()
     if choices.renew_claim(now.project):
         attempt(now, change)
-    redraw(now, known)
+    redraw(before)
 
 
-def on_shelf() -> frozenset[str]:
-    """Files of the placements that there are, for `redraw`."""
-    return frozenset(item.file for item in studio().shelf.items)
+class OnScreen(NamedTuple):
+    """The file of the placement on the screen, and those of all that there are."""
+
+    file: str
+    known: frozenset[str]
 
 
-def redraw(before: Studio, known: Collection[str], *also: str) -> None:
+def on_screen() -> OnScreen:
+    """What is on the screen at this moment, for `redraw` after a change."""
+    shelf = studio().shelf
+    current = shelf.current
+    return OnScreen(
+        "" if current is None else current.file, frozenset(item.file for item in shelf.items)
+    )
+
+
+def redraw(before: OnScreen, *also: str) -> None:
     """End a callback by drawing what an edit touches, and `also` other fragments.
 
-    All of the page is drawn where undo or redo put another of the `known` placements on the screen:
-    whatever it says of one may not stay beside another. A copy that an edit made is none of them.
+    All of the page is drawn where undo or redo put another placement on the screen that was there
+    `before`: whatever the page says of one may not stay beside another. A copy that an edit made
+    was not there.
     """
-    file = studio().named.file
-    if file != before.named.file and file in known:
+    file = on_screen().file
+    if file != before.file and file in before.known:
         choices.show_run("")
         st.rerun()
     fragments.only(*also, *fragments.EDITED)

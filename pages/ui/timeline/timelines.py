@@ -9,7 +9,7 @@ from pages.ui.consequence import asking, last_edit
 from pages.ui.forms import run_form
 from pages.ui.panels import run_warnings, timeline_component
 from pages.ui.session import cache, choices, fragments
-from pages.ui.session.current import on_shelf, redraw, studio
+from pages.ui.session.current import on_screen, redraw, studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
 from placement.api.results.running import RunResult, StreamResult
@@ -143,12 +143,12 @@ def ops_of(now: Studio, run: Measured) -> spans.OpsOf:
 
 
 def _on_pick() -> None:
-    now, known = studio(), on_shelf()
+    before, now = on_screen(), studio()
     done = timeline_component.apply(KEY, panels(now, chosen(now)))
     if done.selected:
         choices.look_at_selection()
     if done.edited:
-        redraw(now, known)
+        redraw(before)
     else:
         fragments.only(*fragments.SELECTED)
 

@@ -41,6 +41,7 @@ class Desk {
 
   update({ project, unfold, lesson, presented }) {
     this.lesson = lesson;
+    const isOther = presented !== this.presented;
     if (project !== this.project || presented !== this.presented) {
       // Another project, as the next lesson is, is read from its beginning.
       if (this.project && project !== this.project) document.querySelector(".st-key-desk-inspector")?.scrollTo({ top: 0 });
@@ -53,6 +54,7 @@ class Desk {
     this.unfolded = unfold;
     this.show();
     this.watchNotices();
+    if (isOther && this.notices) this.countNotices();
   }
 
   watchNotices() {

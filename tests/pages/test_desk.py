@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.ui.desk import present, score
 from placement import simulate
@@ -20,6 +21,7 @@ from studio.transfer.placement_file import open_file
 from tests.instances import canonical_file
 from tests.pages.going import open_tab, opened_tab
 from tests.pages.test_pages import (
+    APP,
     checked,
     finished_run,
     menu,
@@ -47,6 +49,15 @@ def test_an_address_of_before_leads_to_what_it_had(address):
     assert opened_tab(app) == ADDRESSES[address]
     assert "Place" in [b.label for b in app.button]
     assert app.query_params["project"] in (project.id, [project.id])
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_session_may_begin_at_an_address_of_before(address):
+    _, project = opened("model", model="onnx-squeezenet", machine="null-2")
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    checked(app.switch_page(f"pages/{address}.py").run())
+    assert opened_tab(app) == ADDRESSES[address]
 
 
 def test_the_score_is_held_against_the_reference_that_a_person_chooses():

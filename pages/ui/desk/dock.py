@@ -66,6 +66,8 @@ def open_tab(name: str) -> None:
 
 def lead_to(name: str) -> None:
     """Go to the Studio page with this tab open: for the addresses that such things had before."""
+    # Whoever shows a project lets go of what was kept for another one, or for none.
+    choices.project()
     open_tab(name)
     choices.lead_to(STUDIO)
 

@@ -218,6 +218,7 @@ def of_run(
         else drift(profile, measured.baseline_s),
         costs=problem.costs.origin,
         lanes_note=measured.lanes_note or None,
+        outputs_note=measured.outputs_note or None,
         critical_path=critical_path(measured.timeline),
         busy_s=measured.timeline.busy_s(),
         num_segments=len(predicted.schedule.segments),

@@ -93,8 +93,8 @@ SEEN_CHIPS = """(all) => all.filter((chip) => {
 def test_devices_that_have_no_room_are_counted_and_one_press_away(new_page, project_about):
     page = new_page(project_about(machine="two-hosts-16gpu", model="onnx-squeezenet"))
     page.set_viewport_size({"width": 1280, "height": 720})
-    before = drawn(page)
     settled(page)
+    before = drawn(page)
     chips, more = page.locator(".canvas .chip"), page.locator(".places .more")
     number = chips.count()
     assert number == 18

@@ -55,7 +55,7 @@ def test_a_joint_limit_of_memory_is_kept_to_or_named(name):
             found = placer(name, max_iterations=4).place(tight)
             assert final_s(tight, found) < float("inf")
         else:
-            with pytest.raises(ValueError, match="bytes"):
+            with pytest.raises(ValueError, match=r"\d B\b"):
                 placer(name, max_iterations=4).place(tight)
 
 

@@ -144,14 +144,14 @@ def test_pins_hold(name):
 @pytest.mark.parametrize("name", PLACERS)
 def test_too_little_memory_is_said_with_figures(name):
     content = workload(2, limit=4.0, num_cpus=0)
-    with pytest.raises(ValueError, match=r"bytes, \d+ more than"):
+    with pytest.raises(ValueError, match=r" B, \d+ B more than"):
         place(
             replace(problem_from_workload(content, "w"), objective="throughput"),
             name,
             settings=settings(name),
         )
     content = workload(2, limit=12.0, num_cpus=0)
-    with pytest.raises(ValueError, match=r"needs \d+ bytes, \d+ more than the 2 accelerators"):
+    with pytest.raises(ValueError, match=r"needs \d+ B, \d+ B more than the 2 accelerators"):
         place(
             replace(problem_from_workload(content, "w"), objective="throughput"),
             name,

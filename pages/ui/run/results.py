@@ -133,7 +133,7 @@ def outputs(cell: DeltaGenerator, result: RunResult, more: str) -> None:
         more,
         delta_color="off",
         delta_arrow="off",
-        help=f"{COMPARED} {result.outputs_note}".strip(),
+        help=f"{COMPARED} {result.outputs_note or ''}".strip(),
     )
 
 

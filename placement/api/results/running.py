@@ -65,6 +65,7 @@ class RunResult(Value, frozen=True, kw_only=True):
             "drift",
             "load",
             "lanes_note",
+            "outputs_note",
             "observed",
             "refined",
             "refined_note",
@@ -86,7 +87,7 @@ class RunResult(Value, frozen=True, kw_only=True):
     outputs_match: bool | None
     max_abs_diff: Number | None = None
     skipped_outputs_reason: Text = ""
-    outputs_note: Text = ""
+    outputs_note: Text | None = None
     requested_devices: Names = {}
     actual_devices: Names = {}
     fallbacks: Texts = ()

@@ -29,6 +29,18 @@ def alike(expected, found, tolerance):
         assert compared.match, compared
 
 
+@pytest.fixture
+def opened(shared_machine):
+    """A model as kernels for the CPU and the accelerator: the machine, them, and inputs."""
+
+    def of(model):
+        machine = shared_machine(model)
+        compiled = backends.usable("torch").compile(model, machine)
+        return machine, compiled, compiled.feeds(0, {})
+
+    return of
+
+
 def learning():
     """A training step of plain gradients: what rounding does to it grows no larger."""
     torch.manual_seed(0)
@@ -43,11 +55,9 @@ def learning():
 
 
 @pytest.mark.parametrize("kind", ["inference", "training"])
-def test_random_placements_are_the_network_unplaced(kind, shared_machine):
+def test_random_placements_are_the_network_unplaced(kind, opened):
     model = network(kind)
-    machine = shared_machine(model)
-    compiled = backends.usable("torch").compile(model, machine)
-    feeds = compiled.feeds(0, {})
+    machine, compiled, feeds = opened(model)
     expected = Expected(compiled, machine.devices[0], feeds, TIMEOUT_S)
     for schedule in schedules(model, machine, 10):
         program = compiled.open(schedule, feeds)
@@ -60,12 +70,10 @@ def test_random_placements_are_the_network_unplaced(kind, shared_machine):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_network_of_the_zoo_in_one_step(name, shared_machine):
+def test_every_network_of_the_zoo_in_one_step(name, opened):
     """Each by itself on the accelerator, and in random parts."""
     model = pl.load(name, SMALL[name.partition(":")[0]])
-    machine = shared_machine(model)
-    compiled = backends.usable("torch").compile(model, machine)
-    feeds = compiled.feeds(0, {})
+    machine, compiled, feeds = opened(model)
     expected = Expected(compiled, machine.devices[0], feeds, TIMEOUT_S)
     there = compiled.unplaced(machine.devices[1], feeds)
     there.run(0)
@@ -78,11 +86,9 @@ def test_every_network_of_the_zoo_in_one_step(name, shared_machine):
         program.close()
 
 
-def test_steps_in_a_row_are_those_of_the_network_unplaced(shared_machine):
+def test_steps_in_a_row_are_those_of_the_network_unplaced(opened):
     model = learning()
-    machine = shared_machine(model)
-    compiled = backends.usable("torch").compile(model, machine)
-    feeds = compiled.feeds(0, {})
+    machine, compiled, feeds = opened(model)
     expected = trained(compiled.unplaced(machine.devices[0], feeds), 1)
     for schedule in schedules(model, machine, 3):
         program = compiled.open(schedule, feeds)
@@ -126,22 +132,18 @@ def test_inputs_change_between_the_samples_of_a_pipeline(shared_machine):
         alike([whole.outputs()], [found], program.tolerance)
 
 
-def test_a_cache_is_written_to_wherever_it_lies(shared_machine):
+def test_a_cache_is_written_to_wherever_it_lies(opened):
     model = decoding()
-    machine = shared_machine(model)
-    compiled = backends.usable("torch").compile(model, machine)
-    feeds = compiled.feeds(0, {})
+    machine, compiled, feeds = opened(model)
     expected = trained(compiled.unplaced(machine.devices[0], feeds), 1)
     for schedule in schedules(model, machine, STEPS):
         program = compiled.open(schedule, feeds)
         alike(expected, trained(program, len(schedule.segments)), program.tolerance)
 
 
-def test_another_placement_takes_over_the_state(shared_machine):
+def test_another_placement_takes_over_the_state(opened):
     model = learning()
-    machine = shared_machine(model)
-    compiled = backends.usable("torch").compile(model, machine)
-    feeds = compiled.feeds(0, {})
+    machine, compiled, feeds = opened(model)
     whole, program = compiled.unplaced(machine.devices[0], feeds), None
     for schedule in schedules(model, machine, STEPS):
         before, program = program, compiled.open(schedule, feeds)
@@ -155,13 +157,11 @@ def test_another_placement_takes_over_the_state(shared_machine):
         alike([whole.outputs()], [found], program.tolerance)
 
 
-def test_a_full_accelerator_says_so_and_goes_on_working(shared_machine, gpu):
+def test_a_full_accelerator_says_so_and_goes_on_working(opened, gpu):
     if gpu.provider == "mps":
         pytest.skip("Metal's memory is the computer's own")
     model = pl.load("vgg16")
-    machine = shared_machine(model)
-    compiled = backends.usable("torch").compile(model, machine)
-    feeds = compiled.feeds(0, {})
+    machine, compiled, feeds = opened(model)
     library = torch.get_device_module(torch.device(gpu.name))
     library.empty_cache()
     free, _ = library.mem_get_info(gpu.name)

@@ -120,6 +120,7 @@ $(VENV)/compiled: $(FAST) | $(VENV)/ready-to-run
 	@echo "Compiling the methods for this computer (a minute or two, once)"
 	@$(VENV)/bin/python -m placement.advice.warming >$@.txt
 	@$(VENV)/bin/python -c "from profiling.devices import lanes; lanes.warm_up()"
+	@$(VENV)/bin/python -c "from profiling.measuring import siblings; siblings.warm_up()"
 	@touch $@
 
 $(VENV)/ready-to-test: $(VENV)/ready-to-run requirements-dev.txt

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import placement as pl
 from placement.core.machine import Device
@@ -12,6 +13,7 @@ from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
 from profiling.execution.execute import lanes_of
 from profiling.measuring.reference import settled
+from profiling.measuring.siblings import Looked, Siblings
 
 TIMEOUT_S = 120.0
 Steps = Mapping[str, Callable[[], float]]
@@ -61,19 +63,25 @@ def running(name: str, program: Program, device: Device | None) -> Iterator[Step
         yield {name: _stepper(stack, (lane,), 1, program)}
 
 
-def turn_by_turn(steps: Steps, rounds: int, warmup: int = 3) -> dict[str, list[float]]:
+def turn_by_turn(
+    steps: Steps, rounds: int, warmup: int = 3, beside: Siblings | None = None
+) -> dict[str, list[float]]:
     """Seconds of `rounds` steps of each, every other round in reverse order.
 
     Each turn is some steps, of which the last counts: the first finds the caches as another program
-    has left them, which no run of one program does.
+    has left them, which no run of one program does. With `beside` there are more rounds, until
+    so many of each were alone on their cores, if its patience allows, and only these count.
     """
-    times_s: dict[str, list[float]] = {name: [] for name in steps}
-    for number in range(-warmup, rounds):
+    beside = beside or Siblings(())
+    rows: dict[str, list[Looked[float]]] = {name: [] for name in steps}
+    number = -warmup
+    while number < 0 or beside.goes_on(rounds, *rows.values()):
         for name in list(steps)[:: 1 if number % 2 else -1]:
-            seconds = settled(steps[name], float)
+            looked = beside.around(partial(settled, steps[name], float))
             if number >= 0:
-                times_s[name].append(seconds)
-    return times_s
+                rows[name].append(looked)
+        number += 1
+    return {name: beside.kept(row, rounds) for name, row in rows.items()}
 
 
 def _stepper(

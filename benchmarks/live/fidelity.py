@@ -34,6 +34,7 @@ from placement.core.model import Model
 from placement.schedule.simulated import Simulated, simulate_schedule
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
+from profiling.measuring.siblings import siblings
 
 COLUMNS = {
     "model": "{model}",
@@ -72,7 +73,8 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
             alone, compiled_for(alone, model), {"whole CPU": cases["whole CPU"][2]}
         ) as on_all,
     ):
-        times_s = turns.turn_by_turn({**on_lanes, **on_all}, rounds)
+        beside = siblings(lanes.devices)
+        times_s = turns.turn_by_turn({**on_lanes, **on_all}, rounds, beside=beside)
     return [
         _row(model.graph.name, kind, name, simulate_schedule(p, s), times_s[name])
         for name, (kind, p, s) in cases.items()

@@ -16,12 +16,14 @@ from placement.compiled.cache import cache_folder, is_warm, is_writable
 COMPILING = "compiling, once on this computer, for a minute or a few"
 # Where a command names no method: what predicting a placement needs is compiled for each.
 LEAST = "single"
-# What calls the parts of a program on its lanes, where a model is measured or run.
+# What calls the parts of a program on its lanes, and looks at cores, where a model is measured.
 LANES = "lanes"
 _COMPILE_LANES = (
     "from placement.compiled.cache import note_warm\n"
     "from profiling.devices import lanes\n"
+    "from profiling.measuring import siblings\n"
     "lanes.warm_up()\n"
+    "siblings.warm_up()\n"
     f"note_warm({LANES!r})"
 )
 # A model is run in segments; a problem file may state any execution.

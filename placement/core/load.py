@@ -1,10 +1,10 @@
-"""Load: how much others computed on the cores that something was measured on."""
+"""Load: how much others computed on the cores that something was measured on, or beside them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from placement.core.amounts import is_amount
-from placement.core.formatting import counted
+from placement.core.formatting import counted, percent
 
 # Others that compute on a tenth of a core or more disturb what is measured there.
 BUSY_CORES = 0.1
@@ -17,16 +17,19 @@ class Load:
     """Processor time of others on some cores, in a stretch of `seconds`; None if nobody can tell.
 
     `slowdown` is how much longer a fixed piece of work took after the stretch than before it: 1.1
-    is a tenth. It tells of a computer that has become slower, whoever computes.
+    is a tenth. It tells of a computer that has become slower, whoever computes. `beside` is the
+    share of what counts that was measured while the other hardware threads of its cores were busy.
     """
 
     seconds: float
     others_s: float | None
     num_cores: int
     slowdown: float = 1.0
+    beside: float = 0.0
 
     def __post_init__(self) -> None:
-        amounts = (self.seconds, self.others_s or 0.0, self.num_cores, self.slowdown)
+        seconds, others_s = self.seconds, self.others_s or 0.0
+        amounts = (seconds, others_s, self.num_cores, self.slowdown, self.beside)
         if not all(map(is_amount, amounts)):
             raise ValueError("A load has amounts below zero or beyond all measure; measure again.")
 
@@ -42,13 +45,24 @@ class Load:
     @property
     def is_busy(self) -> bool:
         """Whether others computed so much that it shows, and is no error of counting."""
-        error_s = 2 * TICK_S * self.num_cores
-        return (self.others_s or 0.0) > BUSY_CORES * self.seconds + error_s
+        return self._is_shared or self.beside > 0.0
 
     @property
     def words(self) -> str:
         """How much others computed."""
-        return f"other programs computed on {self.others_cores:.2g} of {_cores(self.num_cores)}"
+        said = f"other programs computed on {self.others_cores:.2g} of {_cores(self.num_cores)}"
+        beside = (
+            "the other hardware threads of its cores were busy with what this system does not count"
+            f" ({percent(self.beside)} of what was measured)"
+        )
+        if self.beside > 0.0:
+            return f"{said}, and {beside}" if self._is_shared else beside
+        return said
+
+    @property
+    def _is_shared(self) -> bool:
+        error_s = 2 * TICK_S * self.num_cores
+        return (self.others_s or 0.0) > BUSY_CORES * self.seconds + error_s
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

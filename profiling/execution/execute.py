@@ -7,6 +7,7 @@ a comparison of its outputs with those of the unplaced model, and says which dev
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from profiling.execution.spans import measured_timeline, span_events
 from profiling.measuring.load import watch
 from profiling.measuring.outputs import ROUNDING
 from profiling.measuring.reference import Expected, baseline_s, release, safe_step
+from profiling.measuring.siblings import Looked, Siblings, siblings
 
 BY_DEFAULT = RunOptions()
 BY_ROUNDING = (
@@ -100,9 +102,9 @@ def execute(
     program = compiled.open(schedule, feeds)
     lanes = started(program, problem, tasks)
     try:
-        meanwhile = watch(problem.machine)
-        rows = _steps(schedule, lanes, program, options, emit)
-        load = meanwhile.load()
+        meanwhile, beside = watch(problem.machine), siblings(problem.machine.devices)
+        rows = _steps(schedule, lanes, program, options, emit, beside)
+        load = replace(meanwhile.load(), beside=beside.share)
         outputs = {} if compiled.random_ops else program.outputs()
     finally:
         release([program], [lanes])
@@ -199,15 +201,19 @@ def _steps(
     program: Program,
     options: RunOptions,
     emit: Emit,
+    beside: Siblings,
 ) -> list[Step]:
-    rows = []
-    for number in range(-options.warmup, options.steps):
-        row = safe_step(lanes, program, options.step_timeout_s)
-        if number >= 0:
-            rows.append(row)
-            for event in span_events(schedule, row, number):
+    """Those that count; of more that are made because of a busy sibling nobody is told."""
+    step = partial(safe_step, lanes, program, options.step_timeout_s)
+    for _ in range(options.warmup):
+        step()
+    rows: list[Looked[Step]] = []
+    while beside.goes_on(options.steps, rows):
+        rows.append(beside.around(step))
+        if len(rows) <= options.steps:
+            for event in span_events(schedule, rows[-1].value, len(rows) - 1):
                 emit(event)
-    return rows
+    return beside.kept(rows, options.steps)
 
 
 def emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:

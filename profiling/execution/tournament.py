@@ -28,6 +28,7 @@ from profiling.execution.turns import opened
 from profiling.measuring.load import LOOK_S, await_quiet, patience, together, watch
 from profiling.measuring.racing import Race, Standing, race
 from profiling.measuring.reference import Expected, safe_step
+from profiling.measuring.siblings import siblings
 
 WARMUP = 3
 TURN_S, MOST_STEPS = 0.02, 5
@@ -89,7 +90,8 @@ def tournament(
         calm = _Calm(entrants[0].problem.machine, emit)
 
         def turn(number: int) -> float:
-            return ready[raced[number]].turn()
+            (found_s,) = calm.beside.measured(ready[raced[number]].turn, 1)
+            return found_s
 
         def tell(standing: Standing) -> None:
             share = min(1.0, (clock() - begun_s - calm.waited_s) / limit_s)
@@ -103,13 +105,15 @@ def tournament(
             tell=tell,
             seed=seed,
         )
-    return replace(_placed(found, raced, left), load=together(calm.loads))
+    load = replace(together(calm.loads), beside=calm.beside.share)
+    return replace(_placed(found, raced, left), load=load)
 
 
 class _Calm:
     """Sees to it that rounds in which others compute do not count, as long as patience lasts.
 
-    The system counts processor time in pieces, so several short rounds are looked at together.
+    The system counts processor time in pieces, so several short rounds are looked at together;
+    whether the siblings of the cores are busy is looked at in each turn (`beside`).
     """
 
     def __init__(self, machine: Machine, emit: Emit) -> None:
@@ -117,6 +121,7 @@ class _Calm:
         self._watch, self._left_s = watch(machine), patience()
         self.waited_s = 0.0
         self.loads: list[Load] = []
+        self.beside = siblings(machine.devices)
 
     def is_clean(self) -> bool:
         load = self._watch.load()

@@ -9,6 +9,7 @@ the bytes that crossed.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from profiling.backends.base import Compiled
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.measuring.links import MOST_BYTES_PER_S
 from profiling.measuring.reference import release, safe_step, settled_step
+from profiling.measuring.siblings import Looked, siblings
 
 BUDGET_S = 2.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 40
@@ -88,7 +90,6 @@ def crossing_cost(
         Lanes(lane, len(names), program.run, native=program.native)
         for lane, program in zip(carried, programs, strict=True)
     ]
-    longer, handed = list[Floats](), list[float]()
     try:
         taken_s = 0.0
         for _ in range(WARMUP):
@@ -97,16 +98,18 @@ def crossing_cost(
                 for lane, program in zip(lanes, programs, strict=True)
             )
         rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
-        for _ in range(rounds):
-            there, here = (
-                settled_step(lane, program, timeout_s)
-                for lane, program in zip(lanes, programs, strict=True)
-            )
-            longer.append((_seconds(there) - _seconds(here))[crossed])
-            handed += _handed_s(there, plan, at)
+        beside = siblings(pair)
+        rows: list[list[Looked[Step]]] = [[] for _ in programs]
+        while beside.goes_on(rounds, *rows):
+            for row, lane, program in zip(rows, lanes, programs, strict=True):
+                row.append(beside.around(partial(settled_step, lane, program, timeout_s)))
+        there, here = (beside.kept(row, rounds) for row in rows)
     finally:
         release(programs, lanes)
-    latency_s, s_per_byte = line(plan.num_bytes[crossed], np.median(longer, axis=0))
+    longer_s = np.median([_seconds(step) for step in there], axis=0)
+    longer_s -= np.median([_seconds(step) for step in here], axis=0)
+    handed = [seconds for step in there for seconds in _handed_s(step, plan, at)]
+    latency_s, s_per_byte = line(plan.num_bytes[crossed], longer_s[crossed])
     latency_s += float(np.median(handed)) if handed else 0.0
     bytes_per_s = min(MOST_BYTES_PER_S, 1.0 / max(s_per_byte, 1e-30))
     return float(f"{latency_s:.4g}"), float(f"{bytes_per_s:.4g}")

@@ -17,6 +17,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,12 @@ from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
-from profiling.devices.lanes import Lane, Lanes
+from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
 from profiling.measuring.reference import baseline_s, release, safe_step, settled_step
+from profiling.measuring.siblings import Looked, Siblings, siblings
 
 # Runtime, provider or own name, and number of cores.
 Kind = tuple[str, str, int]
@@ -52,13 +54,15 @@ class Cancelled(RuntimeError):
 class Measured:
     """One kind of device: seconds and spread by kernel, per call, and of the unplaced model.
 
-    A kernel that another provider computes has an infinite time.
+    A kernel that another provider computes has an infinite time. `beside` is the share of it all
+    that was measured beside a busy sibling of the core.
     """
 
     compute_s: Floats
     spread: Floats
     call_s: float
     step_s: float
+    beside: float = 0.0
 
 
 def profile(
@@ -106,7 +110,8 @@ def profile(
         linked = _with_links(linked, {device.name for device in lanes}, *crossing)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
-    load = meanwhile.load()
+    beside = max((one.beside for one in found.values() if one is not None), default=0.0)
+    load = replace(meanwhile.load(), beside=beside)
     return replace(_profile(model, linked, compiled, found, contention, all_cores_s), load=load)
 
 
@@ -141,7 +146,8 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
     nums = (len(names), 1, 1)
     lanes = [_alone(device, num, program) for num, program in zip(nums, programs, strict=True)]
     try:
-        times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, programs, len(names))
+        beside = siblings((device,))
+        times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, programs, beside)
         fallen = programs[0].fallen
     finally:
         release(programs, lanes)
@@ -153,11 +159,12 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
     low, high = np.percentile(times_s, (25, 75), axis=0)
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
-    return Measured(compute_s, spread, inside_s + gap_s, float(np.median(unplaced_s)))
+    step_s = float(np.median(unplaced_s))
+    return Measured(compute_s, spread, inside_s + gap_s, step_s, beside.share)
 
 
 def _timed(
-    lanes: Sequence[Carried], programs: Sequence[Program], num_kernels: int
+    lanes: Sequence[Carried], programs: Sequence[Program], beside: Siblings
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Seconds by (round, kernel), between kernels, and by round of one call and of the model."""
     for _ in range(WARMUP):
@@ -166,22 +173,19 @@ def _timed(
             for lane, program in zip(lanes, programs, strict=True)
         )
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
-    times_s, whole_s, unplaced_s = (
-        np.empty((rounds, num_kernels)),
-        np.empty(rounds),
-        np.empty(rounds),
+    rows: list[list[Looked[Step]]] = [[] for _ in programs]
+    while beside.goes_on(rounds, *rows):
+        for row, lane, program in zip(rows, lanes, programs, strict=True):
+            row.append(beside.around(partial(settled_step, lane, program, TIMEOUT_S)))
+    steps, whole, unplaced = (beside.kept(row, rounds) for row in rows)
+    start_s = np.array([step.start_s for step in steps])
+    end_s = np.array([step.end_s for step in steps])
+    return (
+        end_s - start_s,
+        start_s[:, 1:] - end_s[:, :-1],
+        np.array([step.seconds for step in whole]),
+        np.array([step.seconds for step in unplaced]),
     )
-    gaps_s = np.empty((rounds, num_kernels - 1))
-    for i in range(rounds):
-        step, whole, unplaced = (
-            settled_step(lane, program, TIMEOUT_S)
-            for lane, program in zip(lanes, programs, strict=True)
-        )
-        start_s, end_s = np.array(step.start_s), np.array(step.end_s)
-        times_s[i] = end_s - start_s
-        gaps_s[i] = start_s[1:] - end_s[:-1]
-        whole_s[i], unplaced_s[i] = whole.seconds, unplaced.seconds
-    return times_s, gaps_s, whole_s, unplaced_s
 
 
 def call_overhead_s(kernel_s: Floats, step_s: float) -> float:
@@ -233,14 +237,19 @@ def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, 
     lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
     together = Lanes(lanes, len(pair), lambda i: programs[i].run(0))
     alone = [_alone(device, 1, program) for device, program in zip(pair, programs, strict=True)]
-    slower = []
+    beside, slower = siblings(pair), list[float]()
+
+    def ratios() -> list[float]:
+        both = together.step(TIMEOUT_S)
+        return [
+            (both.end_s[i] - both.start_s[i]) / lane.step(TIMEOUT_S).seconds
+            for i, lane in enumerate(alone)
+        ]
+
     try:
-        for number in range(WARMUP + FEWEST_ROUNDS):
-            both = together.step(TIMEOUT_S)
-            for i, lane in enumerate(alone):
-                ratio = (both.end_s[i] - both.start_s[i]) / lane.step(TIMEOUT_S).seconds
-                if number >= WARMUP:
-                    slower.append(ratio)
+        for _ in range(WARMUP):
+            ratios()
+        slower = [ratio for row in beside.measured(ratios, FEWEST_ROUNDS) for ratio in row]
     finally:
         release(programs, (together, *alone))
     return max(0.0, statistics.median(slower) - 1.0)

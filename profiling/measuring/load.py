@@ -3,8 +3,8 @@
 The system counts for each core how long it was busy, and for this process how long it computed
 (`/proc/stat` and its like elsewhere); the difference on the cores that are measured is what others
 took there, time that a hypervisor gave to others (steal) included. So a busy computer is told apart
-from a placement whose own steps differ. What computes slowly without anybody else's doing (heat, a
-neighbour on the same physical core) shows in a fixed piece of work before and after.
+from a placement whose own steps differ. A core that is slower by itself (heat) shows in a fixed
+piece of work before and after, one whose other hardware thread is busy in another (`siblings.py`).
 """
 
 import hashlib
@@ -136,6 +136,7 @@ def together(loads: Iterable[Load]) -> Load:
         sum(known) if known else None,
         max((load.num_cores for load in listed), default=0),
         max((load.slowdown for load in listed), default=1.0),
+        max((load.beside for load in listed), default=0.0),
     )
 
 

@@ -10,6 +10,7 @@ from placement.core.machine import Device
 from profiling.backends.base import Carried, Compiled, DevicesLost, Program
 from profiling.devices.lanes import Lane, Step
 from profiling.measuring.outputs import DEFAULT, Comparison, compare
+from profiling.measuring.siblings import siblings
 
 WARMUP = 3
 # Steps of the unplaced model that count: at least so many, more where they are short.
@@ -86,10 +87,11 @@ def _median_s(
     try:
         for _ in range(WARMUP):
             settled_step(lanes, program, timeout_s)
-        steps_s: list[float] = []
-        while len(steps_s) < FEWEST_STEPS or (sum(steps_s) < STEPS_S and len(steps_s) < MOST_STEPS):
-            steps_s.append(safe_step(lanes, program, timeout_s).seconds)
-        return statistics.median(steps_s)
+        taken_s = safe_step(lanes, program, timeout_s).seconds
+        num_steps = min(MOST_STEPS, max(FEWEST_STEPS, round(STEPS_S / max(taken_s, 1e-9))))
+        beside = siblings(None if device is None else (device,))
+        steps = beside.measured(lambda: safe_step(lanes, program, timeout_s), num_steps)
+        return statistics.median(step.seconds for step in steps)
     finally:
         release([program], [lanes])
 

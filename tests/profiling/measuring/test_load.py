@@ -120,3 +120,11 @@ def test_the_piece_of_work_takes_its_time():
     begun_s = time.perf_counter()
     hashlib.sha256(bytes(2**20)).digest()
     assert 0 < piece_s() < 50 * (time.perf_counter() - begun_s)
+
+
+def test_busy_siblings_that_could_not_be_waited_out_are_told():
+    beside = Load(1.0, 0.0, 2, beside=0.8)
+    assert beside.is_busy and "80%" in beside.words and "other programs" not in beside.words
+    both = Load(1.0, 1.0, 2, beside=0.8)
+    assert both.words.startswith("other programs computed on 1 of 2 cores, and")
+    assert together([beside, Load(1.0, 0.0, 2)]).beside == 0.8

@@ -1,0 +1,177 @@
+"""Is the sibling of a core busy, its other hardware thread? A fixed piece of work tells.
+
+A physical core gives each of two busy threads about two thirds of what it gives one. The other one
+may run a program here, or another machine on the same host, of which this system counts nothing: no
+load, no time taken. It comes and goes within seconds, on each core by itself, and what is measured
+meanwhile takes a third longer, so that a profile of one second says little of the next.
+
+Work that has an instruction for every slot of a core takes half as long again beside a busy
+sibling, a chain in which each instruction waits for the last takes the same; so their ratio is a
+constant of the core as long as it is alone, at whatever clock. What was measured while the ratio
+was higher, before or after, is measured again while patience lasts.
+"""
+
+import os
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from placement.core.machine import Device
+from profiling import backends
+from profiling.devices.cores import can_pin, usable_cores
+from profiling.devices.lanes import pin
+from profiling.measuring.load import patience
+
+# Rounds of the two pieces: some 20 us and 5 us. The least of so many counts.
+_SLOTS, _LINKS, _TIMES = 10_000, 30_000, 3
+# A core that is alone shows about this percentile of all looks at it, hardly ever so much more.
+_ALONE_PERCENTILE, _MOST_ABOVE = 5, 0.08
+_FIRST_LOOKS, _MOST_LOOKS = 40, 4000
+# A look holds for so long: from the end of one step to the start of the next.
+_FRESH_S = 0.001
+# Where fewer than these were alone, all count.
+_FEWEST_SHARE, _FEWEST = 0.2, 3
+# For each that is wanted so many are tried, and so long is waited before one that is tried again.
+_MOST_TRIES, _PAUSE_S = 3, 0.005
+T = TypeVar("T")
+Look = dict[int, float]
+# By core, what looks of this process have shown, whoever looked.
+_seen: dict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_MOST_LOOKS))
+
+
+@dataclass(frozen=True)
+class Looked(Generic[T]):
+    """What a measurement gave, and the higher of the ratios before and after it, by core."""
+
+    value: T
+    ratio: Look
+
+
+class Siblings:
+    """Looks at cores before and after what is measured there, for as long as patience lasts.
+
+    Nothing is looked at where threads cannot be pinned, or nobody has patience. `num` counts what
+    was measured and kept, `num_beside` what of it was beside a busy sibling.
+    """
+
+    def __init__(
+        self,
+        cores: Iterable[int],
+        *,
+        patience_s: float | None = None,
+        look: Callable[[Sequence[int]], Look] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._left_s = patience() if patience_s is None else patience_s
+        self._look, self._clock, self._sleep = look or _look, clock, sleep
+        looks = self._left_s > 0 and (look is not None or can_pin())
+        self._cores = tuple(cores) if looks else ()
+        self._last: Look = {}
+        self._last_s = self._asked_s = -1.0
+        self.num = self.num_beside = 0
+        while any(len(_seen[core]) < _FIRST_LOOKS for core in self._cores):
+            self._now()
+
+    def around(self, work: Callable[[], T]) -> Looked[T]:
+        """What the work returns, with what its cores looked like."""
+        fresh = self._clock() - self._last_s < _FRESH_S
+        before = self._last if fresh else self._now()
+        value = work()
+        after = self._now()
+        return Looked(value, {core: max(before[core], after[core]) for core in self._cores})
+
+    def goes_on(self, wanted: int, *rows: Sequence[Looked[T]]) -> bool:
+        """Whether to measure once more, to have so many in each row that were alone.
+
+        Waits a moment before one that is beyond those.
+        """
+        tried, now_s = max(map(len, rows), default=0), self._clock()
+        if tried > wanted:
+            self._left_s -= now_s - self._asked_s
+        self._asked_s = now_s
+        if tried < wanted:
+            return True
+        if not self._cores or tried >= _MOST_TRIES * wanted or self._left_s <= 0:
+            return False
+        if all(len(self._alone(row)) >= wanted for row in rows):
+            return False
+        self._sleep(_PAUSE_S)
+        return True
+
+    def kept(self, row: Sequence[Looked[T]], wanted: int) -> list[T]:
+        """So many values that were alone, by all that is known by now; the first ones of all where
+        those are too few to say anything.
+        """
+        alone = self._alone(row)
+        if len(alone) < min(len(row), wanted, max(_FEWEST, _FEWEST_SHARE * wanted)):
+            alone, row = list(row), row[:wanted]
+            self.num_beside += len(row) - len(self._alone(row))
+        self.num += min(wanted, len(alone))
+        return [looked.value for looked in alone[:wanted]]
+
+    def measured(self, work: Callable[[], T], wanted: int) -> list[T]:
+        """Values of the work that were alone: as many as are wanted, if patience allows."""
+        row: list[Looked[T]] = []
+        while self.goes_on(wanted, row):
+            row.append(self.around(work))
+        return self.kept(row, wanted)
+
+    @property
+    def share(self) -> float:
+        """Of what was kept, the share that was beside a busy sibling."""
+        return self.num_beside / max(1, self.num)
+
+    def _alone(self, row: Sequence[Looked[T]]) -> list[Looked[T]]:
+        usual = {core: float(np.percentile(_seen[core], _ALONE_PERCENTILE)) for core in self._cores}
+        return [
+            looked
+            for looked in row
+            if all(ratio <= (1 + _MOST_ABOVE) * usual[core] for core, ratio in looked.ratio.items())
+        ]
+
+    def _now(self) -> Look:
+        self._last = self._look(self._cores) if self._cores else {}
+        self._last_s = self._clock()
+        for core, ratio in self._last.items():
+            _seen[core].append(ratio)
+        return self._last
+
+
+def siblings(devices: Iterable[Device] | None) -> Siblings:
+    """Of the cores of this computer on which devices compute; of all that may be used for None."""
+    if devices is None:
+        return Siblings(usable_cores())
+    listed = tuple(devices)
+    away = backends.elsewhere(listed)
+    here = [d for d in listed if d.on_host and d.name not in away]
+    if not all(d.core_ids for d in here):
+        return Siblings(usable_cores())
+    return Siblings(sorted({core for d in here for core in d.core_ids}))
+
+
+def warm_up() -> None:
+    """Have the pieces compiled, so that no first look waits for it."""
+    from profiling.measuring.siblings_compiled import pieces_s
+
+    pieces_s(1, 1, 1)
+
+
+def _look(cores: Sequence[int]) -> Look:
+    """Both pieces on each core in turn, by this thread."""
+    from profiling.measuring.siblings_compiled import pieces_s
+
+    usual = os.sched_getaffinity(0)
+    found: Look = {}
+    try:
+        for core in cores:
+            pin((core,))
+            filling_s, following_s = pieces_s(_SLOTS, _LINKS, _TIMES)
+            found[core] = filling_s / following_s
+    finally:
+        os.sched_setaffinity(0, usual)
+    return found

@@ -1,0 +1,138 @@
+"""Siblings: what was measured while the other hardware thread of a core was busy is made anew."""
+
+import itertools
+import os
+
+import pytest
+
+from placement.core.machine import Device
+from profiling.devices.cores import can_pin
+from profiling.measuring import siblings as module
+from profiling.measuring.siblings import Siblings, siblings
+
+ALONE, BESIDE = 4.0, 6.0
+# What a core has shown is kept for the whole process, so each test has cores of its own.
+cores = itertools.count(10_000)
+
+
+class Computer:
+    """Two cores whose siblings are busy in stretches of time; a step takes half as long again then.
+
+    Looks are off by up to a hundredth.
+    """
+
+    def __init__(self, *busy):
+        self.cores, self.busy, self.now_s, self.looks = (next(cores), next(cores)), busy, 0.0, 0
+
+    def clock(self):
+        return self.now_s
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+
+    def is_busy(self):
+        return any(start <= self.now_s < end for start, end in self.busy)
+
+    def look(self, asked):
+        self.now_s += 1e-4
+        self.looks += 1
+        noise = 0.01 * (self.looks % 7) / 7
+        ratio = (1 + noise) * (BESIDE if self.is_busy() else ALONE)
+        # Only the second core has a busy sibling.
+        return {core: ratio if core == self.cores[1] else ALONE for core in asked}
+
+    def step(self):
+        seconds = 0.03 if self.is_busy() else 0.02
+        self.now_s += seconds
+        return seconds
+
+    def beside(self, patience_s=10.0):
+        return Siblings(
+            self.cores,
+            patience_s=patience_s,
+            look=self.look,
+            clock=self.clock,
+            sleep=self.sleep,
+        )
+
+
+def test_steps_beside_a_busy_sibling_are_made_anew():
+    computer = Computer((0.1, 0.35))
+    beside = computer.beside()
+    assert beside.measured(computer.step, 10) == [0.02] * 10
+    assert beside.share == 0.0 and computer.now_s > 0.35
+
+
+def test_one_that_was_busy_from_the_first_look_on_is_known_once_it_has_gone():
+    computer = Computer((0.0, 0.2))
+    assert computer.beside().measured(computer.step, 10) == [0.02] * 10
+
+
+def test_what_is_alone_is_not_measured_more_often():
+    computer, steps = Computer(), []
+    assert computer.beside().measured(lambda: steps.append(computer.step()), 10) == [None] * 10
+    assert len(steps) == 10
+
+
+@pytest.mark.parametrize(("patience_s", "most"), [(10.0, 30), (0.1, 14)])
+def test_it_ends_where_a_sibling_stays_busy_and_says_so(patience_s, most):
+    computer = Computer()
+    beside = computer.beside(patience_s)
+    computer.busy, steps = ((computer.now_s, 1e9),), []
+
+    def step():
+        steps.append(computer.step())
+        return steps[-1]
+
+    assert beside.measured(step, 10) == [0.03] * 10 and len(steps) <= most
+    assert beside.share == 1.0
+
+
+def test_a_few_that_were_alone_count_more_than_many_that_were_not():
+    computer = Computer()
+    beside = computer.beside(0.1)
+    computer.busy = ((computer.now_s + 0.07, 1e9),)
+    assert beside.measured(computer.step, 10) == [0.02] * 3
+    assert beside.share == 0.0
+
+
+def test_rows_take_turns_until_each_has_enough():
+    computer = Computer((0.05, 0.3))
+    beside, rows = computer.beside(), ([], [])
+    while beside.goes_on(5, *rows):
+        for row in rows:
+            row.append(beside.around(computer.step))
+    assert len(rows[0]) == len(rows[1]) > 5
+    assert all(beside.kept(row, 5) == [0.02] * 5 for row in rows)
+
+
+def test_without_patience_nothing_is_looked_at():
+    computer = Computer((0.0, 1e9))
+    beside = computer.beside(0.0)
+    assert beside.measured(computer.step, 4) == [0.03] * 4
+    assert computer.looks == 0 and beside.share == 0.0
+
+
+def test_cores_are_those_of_devices_that_compute_here(monkeypatch):
+    asked = []
+
+    def look(found):
+        asked.append(tuple(found))
+        return dict.fromkeys(found, 1.0)
+
+    monkeypatch.setenv("PLACEMENT_STUDIO_PATIENCE_S", "1")
+    monkeypatch.setattr(module, "can_pin", lambda: True)
+    monkeypatch.setattr(module, "_FIRST_LOOKS", 0)
+    monkeypatch.setattr(module, "_look", look)
+    lanes = [Device(f"cpu:{i}", "cpu", core_ids=(i,)) for i in (3, 1)]
+    for devices in (lanes, lanes[:1], [Device("cuda:0", "cuda", runtime="torch")]):
+        siblings(devices).around(lambda: None)
+    assert asked == [(1, 3)] * 2 + [(3,)] * 2
+
+
+@pytest.mark.skipif(not can_pin(), reason="threads choose no cores on this system")
+def test_a_look_takes_this_thread_to_each_core_and_back():
+    usual = os.sched_getaffinity(0)
+    found = module._look(sorted(usual)[:2])
+    assert set(found) == set(sorted(usual)[:2]) and all(ratio > 0 for ratio in found.values())
+    assert os.sched_getaffinity(0) == usual

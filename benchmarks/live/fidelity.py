@@ -8,7 +8,8 @@ random placements that change the device rarely to often. Steps run turn by turn
 the profile comes right before them. Without models: all bundled ONNX networks and six that are
 built here. The error is predicted / measured median - 1. "Drift removed" is the absolute error of
 all but the lanes alone, once predictions are scaled by what these take beside their prediction:
-that is by how much the computer has changed since the profile. Rank correlation is taken over
+that is by how much the computer has changed since the profile. Turns during which the other
+hardware thread of a core was busy are made anew, as in a run. Rank correlation is taken over
 placements whose measured intervals (95 % of the median) do not overlap; "in range" are the measured
 medians inside the range that is shown beside a prediction. `--again` reads rows that were written.
 Files are opened in this process, not in a confined one: give it those of people you trust.
@@ -17,6 +18,7 @@ Files are opened in this process, not in a confined one: give it those of people
 import json
 import math
 import statistics
+import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,6 +77,12 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
     ):
         beside = siblings(lanes.devices)
         times_s = turns.turn_by_turn({**on_lanes, **on_all}, rounds, beside=beside)
+    print(
+        f"{model.graph.name}: {beside.num_again} rounds more than {rounds}, because siblings of the"
+        f" cores were busy; of what counts {beside.share:.0%} is beside one.",
+        file=sys.stderr,
+        flush=True,
+    )
     return [
         _row(model.graph.name, kind, name, simulate_schedule(p, s), times_s[name])
         for name, (kind, p, s) in cases.items()

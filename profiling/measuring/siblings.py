@@ -29,7 +29,7 @@ from profiling.measuring.load import patience
 # Rounds of the two pieces: some 20 us and 5 us. The least of so many counts.
 _SLOTS, _LINKS, _TIMES = 10_000, 30_000, 3
 # A core that is alone shows about this percentile of all looks at it, hardly ever so much more.
-_ALONE_PERCENTILE, _MOST_ABOVE = 5, 0.08
+_ALONE_PERCENTILE, MOST_ABOVE = 5, 0.08
 _FIRST_LOOKS, _MOST_LOOKS = 40, 4000
 # A look holds for so long: from the end of one step to the start of the next.
 _FRESH_S = 0.001
@@ -55,7 +55,8 @@ class Siblings:
     """Looks at cores before and after what is measured there, for as long as patience lasts.
 
     Nothing is looked at where threads cannot be pinned, or nobody has patience. `num` counts what
-    was measured and kept, `num_beside` what of it was beside a busy sibling.
+    was measured and kept, `num_beside` what of it was beside a busy sibling, `num_again` how often
+    there was another try.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Siblings:
         self._cores = tuple(cores) if looks else ()
         self._last: Look = {}
         self._last_s = self._asked_s = -1.0
-        self.num = self.num_beside = 0
+        self.num = self.num_beside = self.num_again = 0
         while any(len(_seen[core]) < _FIRST_LOOKS for core in self._cores):
             self._now()
 
@@ -101,6 +102,7 @@ class Siblings:
         if all(len(self._alone(row)) >= wanted for row in rows):
             return False
         self._sleep(_PAUSE_S)
+        self.num_again += 1
         return True
 
     def kept(self, row: Sequence[Looked[T]], wanted: int) -> list[T]:
@@ -131,7 +133,7 @@ class Siblings:
         return [
             looked
             for looked in row
-            if all(ratio <= (1 + _MOST_ABOVE) * usual[core] for core, ratio in looked.ratio.items())
+            if all(ratio <= (1 + MOST_ABOVE) * usual[core] for core, ratio in looked.ratio.items())
         ]
 
     def _now(self) -> Look:

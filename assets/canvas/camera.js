@@ -1,5 +1,8 @@
 // Where the canvas looks: first sight, fit, zoom, and staying put when blocks open or close.
 
+// Few cards do not fill a large place: at a desk they are drawn as large as this at the most.
+const LARGEST = 1.1;
+
 Object.assign(Canvas.prototype, {
   resized() {
     const { clientWidth: width, clientHeight: height } = this.chrome.stage;
@@ -49,7 +52,7 @@ Object.assign(Canvas.prototype, {
     const width = extent.right - extent.left;
     const height = extent.bottom - extent.top;
     const whole = Math.min(
-      1.1,
+      LARGEST * this.data.enlarged,
       (clientWidth - 2 * margin - rail) / width,
       (clientHeight - 2 * margin - foot) / height,
     );

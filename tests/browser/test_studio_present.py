@@ -21,6 +21,7 @@ from tests.browser.studio import (
     until,
 )
 from tests.eyes import BLIND, GREY, lab_of
+from tests.towers import save_three_ways
 
 # Of what is drawn of two devices this share looks different, by so much (CIE 1976): all of it where
 # their colours differ, the strokes where their hatches do.
@@ -435,8 +436,10 @@ def test_at_150_percent_all_lanes_the_axis_and_the_picture_fit_their_places(last
     stage, nodes = shown["stage"], shown["nodes"]
     below = max(node["y"] + node["h"] / 2 for node in nodes)
     high = below - min(node["y"] - node["h"] / 2 for node in nodes)
-    assert high > 0.6 * stage["height"], "it fills the height that it has"
-    wide = max(node["x"] for node in nodes) - min(node["x"] for node in nodes)
+    left, right = (side(node["x"] for node in nodes) for side in (min, max))
+    wide = right - left
+    fills = high > 0.6 * stage["height"] or wide > 0.75 * stage["width"]
+    assert fills, "it fills the place that it has"
     assert wide > 0.8 * high, "a wide place is filled by more columns"
 
 
@@ -571,3 +574,30 @@ def test_every_name_in_sight_is_half_as_large_again_as_at_a_desk(
     assert len(nodes) > 3 and len(sizes) >= len(nodes)
     # Nine pixels are the least at a desk, and 7.5 for a name that is longer than its card.
     assert np.median(sizes) > 1.45 * 9 and min(sizes) > 1.45 * 7.5
+
+
+SIZES = ((1440, 900), (1280, 720), (1024, 768), (960, 600))
+
+
+def test_blocks_in_a_row_fill_their_wide_place_and_names_are_whole(
+    new_page, project_about, tmp_path
+):
+    """Of a file that names nothing, in every window."""
+    path = tmp_path / "ways.onnx"
+    save_three_ways(path)
+    page = new_page(f"{project_about(model_kind='path', model=str(path))}&present")
+    drawn(page)
+    settled(page)
+    page.evaluate(WRITTEN)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(600)
+        written = {one["text"]: one["size"] for one in page.evaluate(REDRAW, True)}
+        shown = drawn(page)
+        names, stage = {node["label"] for node in shown["nodes"]}, shown["stage"]
+        assert len(names) > 4 and names <= set(written), (width, names - set(written))
+        sizes = [written[name] for name in names]
+        assert np.median(sizes) > 1.45 * 9 and min(sizes) > 1.45 * 7.5, width
+        left = min(node["x"] - node["w"] / 2 for node in shown["nodes"])
+        right = max(node["x"] + node["w"] / 2 for node in shown["nodes"])
+        assert right - left > 0.5 * stage["width"], (width, left, right)

@@ -27,7 +27,7 @@ PRESENT = "present"
 # How much larger its words are: here for the picture, in present/page.css for the page.
 ENLARGED = 1.5
 # Width by height that the picture is folded to: before an audience its place is wide and low.
-ASPECT, PRESENTED_ASPECT = 1.7, 4.8
+ASPECT, PRESENTED_ASPECT = 1.7, 4.3
 ON_SCREEN = "What you set last holds on this screen, but is not saved."
 # Open groups that are kept with a project; more would make every change of it slow.
 MOST_OPENED = 500

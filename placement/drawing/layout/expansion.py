@@ -8,6 +8,7 @@ from placement.drawing.layout.visible import BUDGET, visible_set
 
 # So many cards are large enough to read when all of them are in sight; before an audience so many.
 FIRST_SIGHT, PRESENTED_SIGHT = 36, 16
+# Fewer than so many of the first ones are little: single groups are opened then.
 FIRST_SIGHT_LEAST = 10
 
 
@@ -19,6 +20,7 @@ def default_expanded(graph: Graph, most: int = FIRST_SIGHT) -> frozenset[str]:
     away.
     """
     tree = scope_tree(graph)
+    least = FIRST_SIGHT_LEAST * most // FIRST_SIGHT
     opened: set[str] = set()
     count = len(tree.groups[0].members)
     level = [0]
@@ -34,7 +36,7 @@ def default_expanded(graph: Graph, most: int = FIRST_SIGHT) -> frozenset[str]:
             continue
         for g in level:
             more = len(tree.groups[g].members) - 1
-            if count < FIRST_SIGHT_LEAST and count + more <= most:
+            if count < least and count + more <= most:
                 opened.add(tree.groups[g].id)
                 count += more
         break

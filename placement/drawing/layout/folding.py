@@ -8,7 +8,13 @@ Point = tuple[float, float]
 
 GUTTER = 46.0
 TURN = 16.0
+# Above and below folded columns, where lines turn.
+MARGIN = TURN + 6.0
 MOST_CROSSING = 6
+# Of the size of a drawing so much is worth a line less from column to column.
+LINE = 0.02
+# So many columns more and fewer are tried than are about as many as fit.
+TRIED = 2
 
 
 @dataclass(frozen=True)
@@ -63,15 +69,22 @@ def fold(
     gap: float,
     aspect: float,
     above: float,
+    low: float = 0.0,
 ) -> Folded:
-    """Stack layers, in several columns where the drawing is taller than `above` and narrow."""
+    """Stack layers, in several columns where the drawing is taller than `above` and narrow.
+
+    Nothing is gained by columns lower than `low`.
+    """
     row_of = {cell: row for row, layer in enumerate(layers) for cell in layer}
     # A row without height holds only the ports of a box: it needs little room.
     lengths = [
         h + gap * (1.0 if h and below else 0.35)
         for h, below in zip(heights, [*heights[1:], 0.0], strict=True)
     ]
-    cuts = _cuts(layers, xs, half, lengths, _crossing(len(layers), row_of, arcs), aspect, above)
+    crossing = _crossing(len(layers), row_of, arcs)
+    cuts: list[int] = []
+    if sum(lengths) > above:
+        cuts = _cuts(layers, xs, half, heights, lengths, crossing, aspect, low)
     column_of = [sum(cut <= row for cut in cuts) for row in range(len(layers))]
     new_xs, left, width = list(xs), [], 0.0
     for column in range(len(cuts) + 1):
@@ -85,7 +98,7 @@ def fold(
             new_xs[cell] = xs[cell] - low + width
         width += high - low
     # Folded, the drawing needs room for the turns; all columns begin at one height.
-    margin = TURN + 6.0 if cuts else 0.0
+    margin = MARGIN if cuts else 0.0
     first = lengths[0] if heights and not heights[0] else 0.0
     middle, tops = [], [margin + (first if column else 0.0) for column in range(len(cuts) + 1)]
     for row, tall in enumerate(heights):
@@ -109,37 +122,61 @@ def _cuts(
     layers: Sequence[Sequence[int]],
     xs: Sequence[float],
     half: Sequence[float],
+    heights: Sequence[float],
     lengths: Sequence[float],
     crossing: Sequence[int],
     aspect: float,
-    above: float,
+    low: float,
 ) -> list[int]:
-    """Rows that start a new column, chosen for the wanted width by height."""
-    total = sum(lengths)
-    if total <= above:
-        return []
-    width = max(xs[c] + half[c] for layer in layers for c in layer) - min(
-        xs[c] - half[c] for layer in layers for c in layer
-    )
-    columns = max(1, round((aspect * total / (width + GUTTER)) ** 0.5))
-    if columns == 1:
-        return []
+    """Rows that start a new column: those with which the drawing is largest in its place.
+
+    Every line that goes around from column to column counts as some of the size.
+    """
+    lefts = [min(xs[c] - half[c] for c in row) for row in layers]
+    rights = [max(xs[c] + half[c] for c in row) for row in layers]
+    # A port belongs to the column of what it leads to.
+    can_cut = [
+        bool(row and heights[row - 1] and heights[row]) and crossing[row] <= MOST_CROSSING
+        for row in range(len(layers))
+    ]
+
+    def size(cuts: Sequence[int]) -> float:
+        spans = [*pairwise((0, *cuts, len(layers)))]
+        wide = sum(max(rights[a:b]) - min(lefts[a:b]) for a, b in spans) + GUTTER * len(cuts)
+        high = max(sum(lengths[a:b]) for a, b in spans) + (2 * MARGIN if cuts else 0.0)
+        lines = 1 + LINE * sum(crossing[row] for row in cuts)
+        return lines * max(wide / aspect, high, low)
+
+    def about(width: float) -> int:
+        """How many columns of a width are together as high as the place is."""
+        return round((aspect * sum(lengths) / (width + GUTTER)) ** 0.5)
+
+    widths = [right - left for left, right in zip(lefts, rights, strict=True)]
+    fewest, most = about(max(rights) - min(lefts)), about(sum(widths) / len(widths))
+    numbers = range(max(2, fewest - TRIED), most + TRIED + 1)
+    tried = [[], *(_even(lengths, crossing, can_cut, number) for number in numbers)]
+    return min(tried, key=lambda cuts: (size(cuts), len(cuts)))
+
+
+def _even(
+    lengths: Sequence[float], crossing: Sequence[int], can_cut: Sequence[bool], columns: int
+) -> list[int]:
+    """Rows that start a new column where that many columns are about as long as each other."""
     cuts: list[int] = []
-    wanted, done, reached = total / columns, 0.0, 0.0
-    candidates: list[tuple[float, int]] = []
-    for row, length in enumerate(lengths):
-        start = cuts[-1] if cuts else 0
-        if row > start and len(cuts) < columns - 1 and crossing[row] <= MOST_CROSSING:
+    start = 0
+    for left in range(columns, 1, -1):
+        # The columns to come share what is left, or the last would have what the others lack.
+        wanted, reached = sum(lengths[start:]) / left, 0.0
+        found: list[tuple[float, int]] = []
+        for row in range(start, len(lengths)):
             off = abs(reached - wanted) / wanted
-            if off < 0.35:
-                candidates.append((off + 0.12 * crossing[row], row))
-        reached += length
-        if candidates and (reached > 1.35 * wanted or row == len(lengths) - 1):
-            cut = min(candidates)[1]
-            done += sum(lengths[cuts[-1] if cuts else 0 : cut])
-            cuts.append(cut)
-            reached = sum(lengths[cut : row + 1])
-            candidates = []
-            # The columns to come share what is left, or the last would have what the others lack.
-            wanted = (total - done) / (columns - len(cuts))
+            if found and reached > wanted and off > min(found)[0]:
+                break
+            if row > start and can_cut[row]:
+                found.append((off + 0.12 * crossing[row], row))
+            reached += lengths[row]
+        if not found:
+            break
+        start = min(found)[1]
+        cuts.append(start)
     return cuts

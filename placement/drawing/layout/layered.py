@@ -64,6 +64,7 @@ def layered(
     bottom: frozenset[int] = frozenset(),
     aspect: float = 1.6,
     fold_above: float = 900.0,
+    fold_low: float = 0.0,
     check: Callable[[], object] = lambda: None,
 ) -> Drawing:
     """Place items of the given (width, height) and lead the wires between them.
@@ -84,7 +85,11 @@ def layered(
     check()
     heights = [max((sizes[c][1] for c in layer if c < len(sizes)), default=0.0) for layer in layers]
     folded = fold(
-        layers, xs, half, heights, grid.arcs, gap=LAYER_GAP, aspect=aspect, above=fold_above
+        *(layers, xs, half, heights, grid.arcs),
+        gap=LAYER_GAP,
+        aspect=aspect,
+        above=fold_above,
+        low=fold_low,
     )
     centres = tuple((folded.xs[i], folded.middle[folded.row_of[i]]) for i in range(len(sizes)))
     ways: dict[Wire, tuple[Point, ...] | None] = {}

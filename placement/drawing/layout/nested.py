@@ -11,6 +11,11 @@ from placement.drawing.layout.layered import Drawing, Wire, layered
 from placement.drawing.layout.scopes import ScopeTree
 from placement.drawing.layout.visible import Visible
 
+# How many times wider than high the picture's place is at a desk, and an open block in it becomes.
+DESK, BLOCK = 1.7, 1.2
+# What is no higher than this is not folded there, for all of it is in sight and can be read; lower
+# than the second height no column need be.
+LOW, LOW_BLOCK = (620.0, 400.0), (760.0, 760.0)
 HEADER = 30.0
 PADDING = 16.0
 
@@ -62,12 +67,13 @@ def nested_layout(
     sizes: Sequence[Point],
     titles: dict[int, float],
     *,
-    aspect: float = 1.7,
+    aspect: float = DESK,
     check: Callable[[], object] = lambda: None,
 ) -> Layout:
     """Lay out the visible nodes; `titles` gives the least width of each open group's header.
 
-    `aspect` is about how many times wider than high the whole may become by folding.
+    `aspect` is about how many times wider than high the whole may become by folding. In a wide and
+    low place what stands in it, blocks too, is folded to be as much wider and lower.
     `check` is called now and then and may raise to end the work.
     """
     scopes = {g: _Scope() for g in sorted(visible.opened)}
@@ -90,7 +96,7 @@ def nested_layout(
     extents: dict[int, Point] = {}
     for group in sorted(visible.opened, key=lambda g: (-tree.groups[g].depth, g)):
         drawings[group], extents[group] = _draw(
-            group, scopes[group], sizes, extents, titles, aspect if group == 0 else 1.2, check
+            group, scopes[group], sizes, extents, titles, aspect / DESK, check
         )
     origin = _origins(scopes, drawings, extents)
     centres: list[Point] = [(0.0, 0.0)] * len(visible.members)
@@ -145,7 +151,7 @@ def _draw(
     sizes: Sequence[Point],
     extents: dict[int, Point],
     titles: dict[int, float],
-    aspect: float,
+    wider: float,
     check: Callable[[], object],
 ) -> tuple[Drawing, Point]:
     measures: list[Point] = []
@@ -154,13 +160,15 @@ def _draw(
             measures.append(sizes[number])
         else:
             measures.append(extents[number] if kind == "box" else (0.0, 0.0))
+    above, low = LOW_BLOCK if group else LOW
     drawing = layered(
         measures,
         list(scope.wires),
         top=frozenset(i for (kind, _), i in scope.items.items() if kind == "in"),
         bottom=frozenset(i for (kind, _), i in scope.items.items() if kind == "out"),
-        aspect=aspect,
-        fold_above=620.0 if group == 0 else 760.0,
+        aspect=wider * (BLOCK if group else DESK),
+        fold_above=above / wider,
+        fold_low=low / wider,
         check=check,
     )
     if group == 0:
@@ -197,7 +205,10 @@ def _way(
     drawings: dict[int, Drawing],
     origin: dict[int, Point],
 ) -> tuple[Point, ...] | None:
-    """Waypoints over all scopes; None where one of them had no room for the flow."""
+    """Waypoints over all scopes; None where one of them had no room for the flow.
+
+    A line around a column begins and ends at the port of a box, and not at the box's middle.
+    """
     points: list[Point] = []
     for group, wire in legs:
         way = drawings[group].ways.get(wire)
@@ -206,8 +217,13 @@ def _way(
         x, y = origin[group]
         if wire.start in ports[group]:
             px, _ = drawings[group].centres[wire.start]
+            if _is_level(points[-2:]):
+                points[-1] = (x + px, points[-1][1])
             points += [(x + px, y - HEADER), (x + px, y)]
-        points += [(x + px, y + py) for px, py in way]
+        own = [(x + px, y + py) for px, py in way]
+        if points and wire.start not in ports[group] and _is_level(own[:2]):
+            own[0] = (points[-1][0], own[0][1])
+        points += own
         if wire.end in ports[group]:
             px, _ = drawings[group].centres[wire.end]
             points += [
@@ -215,3 +231,7 @@ def _way(
                 (x + px, y + drawings[group].height + PADDING),
             ]
     return tuple(points)
+
+
+def _is_level(stretch: Sequence[Point]) -> bool:
+    return len(stretch) == 2 and stretch[0][1] == stretch[1][1]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 import placement as pl
+from pages.ui.canvas import gestures
 from pages.ui.desk import ahead
 from pages.ui.session import cache
 from pages.ui.session.current import snapshot
@@ -112,3 +113,18 @@ def test_what_fails_is_left_for_the_page_to_say(project, what, monkeypatch, capf
         assert ahead.places.acquire(blocking=False)
         ahead.begin(project.id if what == "broken" else what)
     assert capfd.readouterr().err == ""
+
+
+def test_which_blocks_are_open_is_decided_where_a_session_decides_it(project, monkeypatch):
+    asked, found = [], gestures.opened_or_first
+
+    def noted(graph, chosen, *, presented):
+        asked.append((graph.fingerprint, chosen, presented))
+        return found(graph, chosen, presented=presented)
+
+    monkeypatch.setattr(gestures, "opened_or_first", noted)
+    graph = snapshot(project).model.graph.fingerprint
+    ahead.prepare(project.id, "none chosen")
+    project.change(form={**project.settings.form, "opened": {"graph": graph, "groups": ["s1"]}})
+    ahead.prepare(project.id, "one chosen")
+    assert asked == [(graph, None, False), (graph, frozenset({"s1"}), False)]

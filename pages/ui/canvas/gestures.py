@@ -97,20 +97,25 @@ def look_at(now: Studio, ops: Iterable[str]) -> None:
 
 def opened_blocks(graph: Graph) -> frozenset[str]:
     """Which blocks are open in this session."""
-    opened = choices.expanded(graph.fingerprint)
-    return _at_first(graph) if opened is None else opened
+    chosen, presented = choices.expanded(graph.fingerprint), choices.presenting()
+    return opened_or_first(graph, chosen, presented=presented)
 
 
-def _at_first(graph: Graph) -> frozenset[str]:
-    """What is open until somebody opens or closes something."""
-    most = canvas.PRESENTED_SIGHT if choices.presenting() else canvas.FIRST_SIGHT
-    return canvas.default_expanded(graph, most)
+def opened_or_first(
+    graph: Graph, chosen: frozenset[str] | None, *, presented: bool
+) -> frozenset[str]:
+    """The blocks that somebody has opened, or those that are open until somebody does."""
+    if chosen is not None:
+        return chosen
+    return canvas.default_expanded(
+        graph, canvas.PRESENTED_SIGHT if presented else canvas.FIRST_SIGHT
+    )
 
 
 def _expand(graph: Graph, groups: frozenset[str]) -> None:
     # Written down first, so that a cancel knows what to go back to.
     if choices.expanded(graph.fingerprint) is None:
-        choices.expand(graph.fingerprint, _at_first(graph))
+        choices.expand(graph.fingerprint, opened_blocks(graph))
     choices.expand(graph.fingerprint, groups)
 
 

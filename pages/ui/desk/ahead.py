@@ -140,7 +140,7 @@ def prepare(project_id: str, when: str) -> bytes | None:
     import msgspec
 
     from pages.ui import canvas
-    from pages.ui.canvas import colour_switch, component, picture
+    from pages.ui.canvas import colour_switch, component, gestures, picture
     from pages.ui.session import cache, choices
     from pages.ui.steps import walk
     from studio import lesson, model_reader
@@ -156,7 +156,7 @@ def prepare(project_id: str, when: str) -> bytes | None:
     now = Studio(project, settings, cache, Nobody())
     graph = now.model.graph
     opened = choices.opened_in(settings.form.get("opened"), graph.fingerprint)
-    groups = canvas.default_expanded(graph) if opened is None else opened
+    groups = gestures.opened_or_first(graph, opened, presented=False)
     view = canvas.build_view(graph, groups, aspect=choices.ASPECT)
     colouring = colour_switch.kept(settings.form)
     seen = picture.of_placement(now, view, colouring or colour_switch.PLAIN)

@@ -232,8 +232,8 @@ def go_to(now: Studio, num_done: int) -> None:
         _store(now, now.named.name, state, history)
     if came is not None and former:
         _show_former(now, came, former)
-    elif opened:
-        _show_opened(now, history, opened)
+    elif going is not None and opened:
+        _show_opened(now, history, going, opened)
 
 
 def _show_former(now: Studio, step: edits.Edit, name: str) -> None:
@@ -246,9 +246,11 @@ def _show_former(now: Studio, step: edits.Edit, name: str) -> None:
     _show(now, name)
 
 
-def _show_opened(now: Studio, history: edits.History, name: str) -> None:
+def _show_opened(now: Studio, history: edits.History, step: edits.Edit, name: str) -> None:
     """Put what was opened there again, with its own history."""
     now.shelf.keep_history(now.named.name, dataclasses.replace(history, undone=history.undone[:-1]))
+    again = dataclasses.replace(step, opened=(now.named.file, now.shelf.named(name).file))
+    now.shelf.keep_history(name, now.shelf.history(name).opened_by(again))
     _show(now, name)
 
 
@@ -281,17 +283,14 @@ def _show(now: Studio, name: str) -> None:
 def show_opened(now: Studio, name: str) -> None:
     """Put a placement that came from elsewhere on the screen, as a step that undo takes back.
 
-    One that was opened in the place of the same before is as it was left: another such step would
-    keep what was done to it since from being undone.
+    One that is there already is as it was left: the step stands below what was done to it since,
+    which undo takes back first, whatever it was opened in the place of before.
     """
     former = now.shelf.current
     opened = now.shelf.named(name)
     if former is not None and former.file not in ("", opened.file):
         step = edits.Edit(f"{name} opened", opened=(former.file, opened.file))
-        history = now.shelf.history(name)
-        came, _ = history.openings
-        if came is None or came.opened != step.opened:
-            now.shelf.keep_history(name, history.add(step))
+        now.shelf.keep_history(name, now.shelf.history(name).opened_by(step))
     _show(now, name)
 
 

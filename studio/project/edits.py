@@ -71,6 +71,17 @@ class History:
         """The history after a new step; what was undone before it is gone."""
         return History((*self.done, edit)[-MAX_STEPS:])
 
+    def opened_by(self, opening: Edit) -> "History":
+        """The history of a placement that this step has just put on the screen.
+
+        The step stands below all that was done to the placement itself, which undo takes back
+        first; what it was opened in the place of before is forgotten.
+        """
+        undone = self.undone[1 - MAX_STEPS :]
+        own = [step for step in self.done if not step.opened]
+        num_left = MAX_STEPS - 1 - len(undone)
+        return History((opening, *own[max(0, len(own) - num_left) :]), undone)
+
     def ahead(self, edit: Edit) -> "History":
         """The history with a step to be redone next, which was made elsewhere.
 

@@ -247,6 +247,56 @@ def test_what_was_done_to_a_placement_can_be_undone_after_its_file_is_opened_aga
     assert again(canonical).named.name == "own"
 
 
+def test_opened_in_the_place_of_another_it_buries_no_step(canonical):
+    """What was done to a placement is undone before its opening, whichever came between."""
+
+    def seen():
+        now = again(canonical)
+        return now.named.name, sorted(now.pins), len(now.history.done)
+
+    first = canonical.named.name
+    content = changed(editing.all_on(canonical, "P2"))
+    open_file(canonical, "mine.json", content)
+    for op in ("n1", "n2"):
+        pins.pin(again(canonical), [op])
+    states = [seen()]
+    again(canonical).shelf.choose(again(canonical).shelf.add("own", canonical.placement, HAND))
+    for _ in range(2):
+        open_file(again(canonical), "mine.json", content)
+        assert seen() == states[0]
+    back = [("mine", ["n1"], 2), ("mine", [], 1), ("own", [], 0)]
+    for state in back:
+        editing.undo(again(canonical))
+        assert seen() == state
+    for state in (*back[1::-1], states[0]):
+        editing.redo(again(canonical))
+        assert seen() == state
+    # What redo has opened leads back to where redo was pressed.
+    again(canonical).shelf.choose(first)
+    open_file(again(canonical), "mine.json", content)
+    editing.go_to(again(canonical), 1)
+    editing.undo(again(canonical))
+    assert seen()[0] == first
+    again(canonical).shelf.choose("own")
+    open_file(again(canonical), "mine.json", content)
+    again(canonical).shelf.choose(first)
+    editing.redo(again(canonical))
+    assert seen() == ("mine", [], 1)
+    editing.undo(again(canonical))
+    assert seen()[0] == first
+
+
+def test_a_history_of_before_gives_back_the_steps_that_an_opening_had_buried():
+    pin, opened = edits.Edit("n1 pinned", pins=(("n1", "", "P1"),)), edits.Edit("mine opened")
+    old, new = (dataclasses.replace(opened, opened=(former, "mine")) for former in ("a", "b"))
+    assert edits.History((old, pin, new, pin), (pin,)).opened_by(old).done == (old, pin, pin)
+    for num_undone in (0, 3, edits.MAX_STEPS):
+        full = edits.History((pin,) * (edits.MAX_STEPS - num_undone), (pin,) * num_undone)
+        history = full.opened_by(new)
+        assert history.done[0] == new
+        assert len(history.done) + len(history.undone) == edits.MAX_STEPS
+
+
 @pytest.mark.parametrize("num_undone", [0, 3])
 def test_a_project_with_as_many_steps_as_there_may_be_can_be_taken_along(canonical, num_undone):
     shelf, moved = canonical.shelf, edits.Edit("n1 pinned", pins=(("n1", "", "P1"),))

@@ -11,8 +11,9 @@ const LEAST_LANES = 0.56, EASY_LANES = 0.75;
 // More rows of links than these are folded at first.
 const MOST_LINKS = 3;
 const LEAST_PX = 2, MOST_ZOOM = 1e5;
-// Before an audience letters shrink to their size at a desk, and no further.
-const LEAST_TEXT = 1;
+// Before an audience letters shrink to this share of their size at a desk where all lanes have room
+// then, and else not at all.
+const LEAST_TEXT = 1.25;
 const alive = (globalThis.__placementGantt ??= new WeakMap());
 // By the name of a device, whether somebody folded its links; it outlives a change of page.
 const folds = (globalThis.__placementGanttFolds ??= new Map());
@@ -34,6 +35,7 @@ class Gantt {
       if (this.frame.clientWidth !== this.width || this.room() !== this.fitted) this.draw();
     });
     this.watcher.observe(this.frame);
+    this.frame.addEventListener("scroll", () => this.tellMore());
     this.scroller = null;
   }
 
@@ -79,6 +81,19 @@ class Gantt {
     const found = [...this.svg.querySelectorAll("rect.selected")].map((box) => [Number(box.getAttribute("y")), Number(box.getAttribute("height"))]);
     if (!found.length || found.some(([top, tall]) => top >= scrollTop && top + tall <= end)) return;
     this.frame.scrollTop = found[0][0] - this.sizes.title;
+  }
+
+  // How many lanes are out of sight stands beside the axis, which never is.
+  tellMore() {
+    const said = this.frame.querySelector(".axis .more");
+    if (!said) return;
+    const top = this.frame.scrollTop, foot = top + this.frame.clientHeight - this.sizes.axis;
+    const lanes = this.rows.flatMap((rows, i) => rows.filter((row) => row.device).map((row) => {
+      const lane = this.spreads[i].spots[row.index];
+      return [this.tops[i] + lane.top, this.tops[i] + lane.top + lane.tall];
+    }));
+    const out = lanes.filter(([from, to]) => from < top - 1 || to > foot + 1);
+    said.textContent = out.length ? `+${out.length} ${out.some(([, to]) => to > foot + 1) ? "▾" : "▴"}` : "";
   }
 
   // Drawn over what is, on the axis of what is: nothing else moves.
@@ -191,8 +206,8 @@ class Gantt {
   }
 
   // Cause and effect are seen together: all lanes and the axis are made to stand in the place there
-  // is. An audience gets smaller letters first, a desk lower lanes, and so does an audience where that
-  // is not enough; both get links as strips. What is taller still scrolls above its axis.
+  // is. They get lower where they must, links are strips then, and letters before an audience somewhat
+  // smaller. What is taller still scrolls above its axis, in letters that can be read.
   fit() {
     this.fitted = this.room();
     this.isCramped = false;
@@ -205,7 +220,8 @@ class Gantt {
       // Lanes get lower before letters get smaller, which are read from the last row of seats.
       this.isCramped = this.fitted / this.tall(1) < 1;
       const most = Number(getComputedStyle(this.root).getPropertyValue("--timeline-text")) || 1;
-      const zoom = Math.max(LEAST_TEXT, Math.min(most, this.fitted / this.tall(LEAST_LANES)));
+      const whole = this.fitted / this.tall(LEAST_LANES);
+      const zoom = whole < LEAST_TEXT ? most : Math.min(most, whole);
       this.root.style.zoom = zoom.toFixed(3);
       this.lower(this.fitted / zoom);
     } else {
@@ -261,6 +277,7 @@ class Gantt {
     svg.append(this.targets(top));
     this.frame.replaceChildren(svg, axis);
     this.svg = svg;
+    this.tellMore();
     this.clearTargets();
     this.past.draw();
     this.future.draw();
@@ -456,9 +473,9 @@ class Gantt {
     }
     const name = `${unit} since ${this.data.began} began`, low = axis < AXIS;
     // In one line with the numbers there is room for the unit alone.
-    const label = node("text", { x: low ? this.left / 2 : this.left + this.plot / 2, y: low ? 12 : 26, class: "unit" }, low ? unit : name);
+    const label = node("text", low ? { x: this.left - 20, y: 12, class: "unit low" } : { x: this.left + this.plot / 2, y: 26, class: "unit" }, low ? unit : name);
     if (low) label.append(node("title", {}, name));
-    numbers.append(label);
+    numbers.append(label, node("text", { x: 4, y: low ? 12 : 26, class: "more" }));
     return numbers;
   }
 }

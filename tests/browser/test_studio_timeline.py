@@ -289,3 +289,37 @@ def test_a_training_workload_shows_gpipe_above_1f1b(new_page, project_about, tmp
         assert len(set(bars.evaluate_all("found => found.map((r) => r.getAttribute('fill'))"))) == 2
     expect(metric(page, "GPipe bubble")).to_have_text(re.compile(r"[\d.]+%"))
     expect(metric(page, "1F1B step")).to_have_text(re.compile(r"[\d.]+ ms"))
+
+
+NAME_PX = """(frame) => Math.min(...[...frame.querySelectorAll(".panel .row:not(.link)")]
+    .map((row) => row.getBoundingClientRect().height))"""
+
+
+def test_names_of_many_lanes_stay_large_before_an_audience_and_lanes_out_of_sight_are_counted(
+    new_page, project_about
+):
+    """Eighteen devices, in every window; D leads on to those that are counted."""
+    page = new_page(project_about(machine="two-hosts-16gpu"))
+    address, frame = page.url, page.locator(".gantt .frame").first
+    lanes, more = frame.locator(".panel .row:not(.link)"), frame.locator(".axis .more")
+    drawn(page)
+    expect(lanes).to_have_count(18)
+    at_desk_px = frame.evaluate(NAME_PX)
+    page.goto(f"{address}&present")
+    drawn(page)
+    settled(page)
+    expect(lanes).to_have_count(18)
+    for width, height in ((1440, 900), (1280, 720), (1024, 768), (960, 600)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(500)
+        assert frame.evaluate(NAME_PX) > 1.2 * at_desk_px, (width, at_desk_px)
+        seen = frame.evaluate(LANES_IN_SIGHT)
+        assert 2 <= len(seen) < 18, width
+        expect(more).to_have_text(f"+{18 - len(seen)} ▾")
+        said, unit = more.bounding_box(), frame.locator(".axis .unit").bounding_box()
+        assert said["x"] + said["width"] <= unit["x"], "one beside the other"
+    for _ in range(20):
+        if 17 in frame.evaluate(LANES_IN_SIGHT):
+            break
+        page.keyboard.press("d")
+    expect(more).to_have_text(re.compile(r"^\+\d+ ▴$"))

@@ -14,7 +14,7 @@ from studio import lesson
 
 frame.around()
 now = studio()
-desk.lay(now)
+places = desk.lay(now)
 if now.unplaced:
     unplaced.show(now)
     st.stop()
@@ -23,13 +23,16 @@ if choices.presenting():
     present.lay()
     with desk.part("present"):
         present.show()
-strip.show(now)
-corner.show()
-score.show()
-with desk.part("graph"):
+with places["strip"]:
+    strip.show(now)
+with places["corner"]:
+    corner.show()
+with places["score"]:
+    score.show()
+with places["graph"], desk.part("graph"):
     picture.show()
 drawing.empty()
-with desk.part("inspector"):
+with places["inspector"], desk.part("inspector"):
     panel.show()
     editor.panel()
     # Beside a lesson there is room for what it asks, and no more.

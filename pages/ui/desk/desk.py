@@ -6,7 +6,7 @@ business of the browser alone: it is drawn at once, remembered by project, and P
 it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from studio import lesson
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "desk"
+# The parts above the dock, in the order in which keys reach them.
+ABOVE = ("strip", "corner", "score", "graph", "inspector")
 
 
 def part(name: str, *, in_line: bool = False) -> DeltaGenerator:
@@ -29,12 +31,18 @@ def part(name: str, *, in_line: bool = False) -> DeltaGenerator:
     return st.container(key=key, gap="xsmall")
 
 
-def lay(now: Studio) -> None:
-    """Turn the page into a desk, with the edges of dock and inspector."""
+def lay(now: Studio) -> Mapping[str, DeltaGenerator]:
+    """Turn the page into a desk; by name the places of the parts above the dock.
+
+    Keys reach what is on a page in the order in which it stands there, so the edges of the dock
+    stand behind those places. They are drawn before what is in these: how high the picture is
+    depends on them.
+    """
     st.html(ASSETS / "desk.css")
     if now.unplaced:
         # No picture, so nothing that it could leave room for.
-        return
+        return {}
+    places = {name: st.container() for name in ABOVE}
     with part("edges"):
         _edges()(
             key="desk-edges-drawn",
@@ -46,6 +54,7 @@ def lay(now: Studio) -> None:
             },
             height="content",
         )
+    return places
 
 
 def drawing(now: Studio) -> DeltaGenerator:

@@ -44,7 +44,7 @@ problems = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=either(50, 150), deadline=None)
 @given(problems, st.integers(0, 1000), st.sampled_from(("latency", "throughput")))
 def test_no_placement_is_better(problem, seed, objective):
     problem = replace(problem, objective=objective)
@@ -54,7 +54,7 @@ def test_no_placement_is_better(problem, seed, objective):
     assert lower_bound(problem) <= value(problem, schedule) * (1 + 1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=either(15, 40), deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 90), st.booleans(), st.booleans())
 def test_no_placement_within_memory_is_better(seed, memory_bytes, streams, has_groups):
     """All placements of tiny problems whose accelerator holds some weights."""
@@ -92,7 +92,7 @@ def layered(seed):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(either(24, 300)))
+@pytest.mark.parametrize("seed", range(either(12, 300)))
 def test_no_placement_of_layers_that_stream_is_better(seed):
     problem, _ = layered(seed)
     bound_s = series_bound_s(problem)
@@ -168,7 +168,7 @@ def test_a_chain_that_does_not_fit_is_bounded_by_its_streams():
     assert beyond_memory_s(with_offload(problem)) == pytest.approx(8 * 1 + 4 * stream_s)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=either(20, 60), deadline=None)
 @given(problems)
 def test_each_bound_is_at_least_the_simpler_one(problem):
     unit_s = np.where(problem.allowed, problem.unit_s, np.inf)

@@ -14,6 +14,7 @@ from placement.core.problem_json import problem_from_json
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import step_time_s
 from tests.instances import canonical_file, random_devices, random_problem
+from tests.thorough import either
 
 problems = st.builds(
     random_problem,
@@ -53,13 +54,13 @@ def by_definition(problem):
     return table
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=either(20, 60), deadline=None)
 @given(problems)
 def test_the_table_is_the_recurrence(problem):
     assert np.array_equal(ceft(problem).table, by_definition(problem))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=either(50, 150), deadline=None)
 @given(problems, st.integers(0, 1000), st.booleans())
 def test_no_placement_is_faster(problem, seed, merge):
     devices = random_devices(problem, seed)
@@ -71,7 +72,7 @@ def test_no_placement_is_faster(problem, seed, merge):
     assert ceft(problem).length_s <= through.min(axis=1).max() * (1 + 1e-12)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=either(25, 80), deadline=None)
 @given(problems)
 def test_the_path_adds_up_to_the_length(problem):
     found = ceft(problem)

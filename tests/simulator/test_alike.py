@@ -13,6 +13,7 @@ from placement.schedule.symmetry import symmetry_of
 from placement.simulator.alike import alone_alike, classes_of, quotient
 from placement.simulator.flat import flatten
 from tests.instances import hosts_problem
+from tests.thorough import either
 
 hosts = st.builds(
     hosts_problem,
@@ -47,7 +48,7 @@ def look(problem, d, class_of):
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=either(25, 80), deadline=None)
 @given(hosts, st.sampled_from((None, 0, 1, 5)))
 def test_devices_of_a_class_are_alike(problem, pin):
     problem = problem if pin is None else with_pin(problem, pin)
@@ -71,7 +72,7 @@ def test_hosts_of_one_kind_have_few_kinds_of_device():
     assert (one == one[9]).sum() == 1
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=either(25, 80), deadline=None)
 @given(hosts, st.sampled_from((None, 0, 1, 5)))
 def test_tables_of_paths_are_those_of_all_devices(problem, pin):
     problem = problem if pin is None else with_pin(problem, pin)

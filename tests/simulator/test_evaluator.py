@@ -28,6 +28,7 @@ from placement.simulator.simulate import simulate, step_time_s
 from placement.simulator.throughput import loads_s, seconds_per_sample
 from tests.checker import timeline_faults
 from tests.instances import random_devices, random_problem, with_state
+from tests.thorough import either
 
 CLOSE = 1e-9
 
@@ -94,7 +95,7 @@ def random_moves(problem, rng, number):
         yield np.array(units), rng.randrange(problem.num_devices)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=either(50, 150), deadline=None)
 @given(instances(), st.integers(0, 1000))
 def test_a_value_is_the_step_of_the_unmerged_schedule(problem, seed):
     rng = random.Random(seed)
@@ -107,7 +108,7 @@ def test_a_value_is_the_step_of_the_unmerged_schedule(problem, seed):
     assert found == pytest.approx(timeline.step_s, abs=CLOSE)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=either(50, 150), deadline=None)
 @given(instances(), st.integers(0, 1000))
 def test_a_move_tried_or_kept_is_worth_what_a_new_run_says(problem, seed):
     rng = random.Random(seed)
@@ -156,7 +157,7 @@ def test_a_device_that_waited_for_what_moves_away_could_have_gone_on():
     assert own.after_move_s(np.array([at]), 0) == pytest.approx(expected_s, abs=CLOSE)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=either(30, 100), deadline=None)
 @given(instances(), st.integers(0, 1000))
 def test_only_moves_above_the_limit_are_given_up(problem, seed):
     rng = random.Random(seed)
@@ -176,7 +177,7 @@ def test_only_moves_above_the_limit_are_given_up(problem, seed):
         assert own.after_move_s(units, dest) == pytest.approx(true_s, abs=CLOSE)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=either(20, 60), deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 4), st.integers(0, 1000))
 def test_units_stay_where_the_destination_cannot_run_them(number, num_devices, seed):
     problem = random_problem(number, num_ops=40, num_devices=num_devices, with_gaps=True)
@@ -191,7 +192,7 @@ def test_units_stay_where_the_destination_cannot_run_them(number, num_devices, s
         assert own.after_move_s(units, dest) == pytest.approx(expected, abs=CLOSE)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=either(30, 100), deadline=None)
 @given(instances(objective="throughput", contention=0.0), st.integers(0, 1000))
 def test_loads_are_those_of_the_unmerged_schedule(problem, seed):
     rng = random.Random(seed)
@@ -213,7 +214,7 @@ def test_loads_are_those_of_the_unmerged_schedule(problem, seed):
     assert own.value_s(devices) == value_s
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=either(50, 150), deadline=None)
 @given(
     st.one_of(instances(workspace=True), instances(workspace=True, model="sum")),
     st.integers(0, 1000),
@@ -235,7 +236,7 @@ def test_peaks_are_those_of_the_unmerged_schedule(problem, seed):
     assert within.fits() == (max(expected) <= limit)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=either(20, 60), deadline=None)
 @given(
     st.one_of(instances(workspace=True), instances(workspace=True, model="sum")),
     st.sampled_from(Objective),
@@ -251,7 +252,7 @@ def test_peaks_with_state_are_those_of_the_unmerged_schedule(problem, objective,
     assert own.peak_bytes().tolist() == list(expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=either(10, 25), deadline=None)
 @given(instances(), st.integers(0, 1000))
 def test_a_batch_gives_what_one_by_one_gives(problem, seed):
     order = random_order(problem, random.Random(seed))

@@ -17,6 +17,7 @@ from placement.core.problem_json import problem_from_json
 from placement.simulator.path_steps import path_steps, waits
 from tests.instances import canonical_file, random_devices, random_problem
 from tests.pages.problems import diamond, everywhere
+from tests.thorough import either
 
 problems = st.builds(
     random_problem,
@@ -77,7 +78,7 @@ def through_s(problem, predicted):
     return {(a, b): head[a] + spans[a].duration_s + tail[b] for a, b in pairs}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=either(60, 200), deadline=None)
 @given(problems, st.integers(0, 1000))
 def test_steps_are_consecutive_on_one_longest_path(problem, seed):
     placement = problem.placement_of(random_devices(problem, seed))

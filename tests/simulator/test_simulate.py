@@ -20,6 +20,7 @@ from placement.simulator.critical_path import critical_path, shares, slack_s
 from placement.simulator.simulate import memory_over_time, simulate, step_time_s
 from tests.checker import timeline_faults
 from tests.instances import random_devices, random_problem
+from tests.thorough import either
 
 problems = st.builds(
     random_problem,
@@ -34,7 +35,7 @@ problems = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=either(100, 300), deadline=None)
 @given(problems, st.integers(0, 1000))
 def test_timelines_and_segments_keep_the_rules(problem, seed):
     placement = problem.placement_of(random_devices(problem, seed))
@@ -47,7 +48,7 @@ def test_timelines_and_segments_keep_the_rules(problem, seed):
         assert all(len(s.kernels) == 1 for s in schedule.segments)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=either(60, 200), deadline=None)
 @given(problems, st.integers(0, 1000))
 def test_merging_never_lengthens_the_simulated_step(problem, seed):
     placement = problem.placement_of(random_devices(problem, seed))
@@ -57,7 +58,7 @@ def test_merging_never_lengthens_the_simulated_step(problem, seed):
     assert len(merged.segments) <= len(cut.segments)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=either(60, 200), deadline=None)
 @given(problems, st.integers(0, 1000))
 def test_the_critical_path_covers_the_step_without_gap_or_overlap(problem, seed):
     schedule = make_schedule(problem, problem.placement_of(random_devices(problem, seed)))
@@ -71,7 +72,7 @@ def test_the_critical_path_covers_the_step_without_gap_or_overlap(problem, seed)
     assert shares(path)["wait"] == 0.0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=either(30, 100), deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 1000))
 def test_a_crossing_cuts_before_the_reader_and_after_the_sender(seed, choice):
     problem = random_problem(seed, num_ops=12, num_devices=3)

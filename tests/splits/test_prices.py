@@ -15,6 +15,7 @@ from placement.splits.model.contract import class_units
 from tests.splits import force
 from tests.splits.graphs import instance_of, modules, random_instance
 from tests.splits.workloads import read
+from tests.thorough import either
 
 
 def load_of(units, held):
@@ -70,10 +71,11 @@ def test_fewer_nets_make_no_part_dearer(training, monkeypatch):
             assert worth[at] >= price[held].sum() - 1e-9, seed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("training", [False, True])
 def test_bounds_are_never_above_the_optimum(training):
     gaps = []
-    for seed in range(150):
+    for seed in range(either(60, 150)):
         instance = random_instance(seed, training=training)
         splits = force.splits(instance)
         optimum = force.loads_s(instance, splits).max(axis=1).min(initial=np.inf)
@@ -94,13 +96,14 @@ def test_bounds_are_never_above_the_optimum(training):
     assert after < 0.3 * before
 
 
+@pytest.mark.thorough
 def test_bounds_hold_and_rise_where_steps_are_few(monkeypatch):
     """Loads told far too low prove little; finer steps come where dearest parts are not true."""
     monkeypatch.setattr(prices, "LEAST_STEPS", 2)
     monkeypatch.setattr(prices, "MOST_UNTRUE", 1)
     monkeypatch.setattr(prices, "COARSE", (1, 1))
     sums = []
-    for seed in range(120):
+    for seed in range(either(50, 120)):
         instance = random_instance(seed, training=seed % 2 == 1)
         units = class_units(instance)
         splits = force.splits(instance)
@@ -115,7 +118,7 @@ def test_bounds_hold_and_rise_where_steps_are_few(monkeypatch):
             assert bounds[-1] <= optimum * (1 + 1e-9), seed
         sums.append([bound / optimum for bound in bounds])
     coarse, fine = np.mean(sums, axis=0)
-    assert len(sums) > 80
+    assert len(sums) > either(30, 80)
     assert fine > coarse
 
 

@@ -10,6 +10,7 @@ import placement as pl
 from placement import loaders
 from placement.constraints.rules import blocks_of
 from placement.formats.torch import zoo
+from tests.thorough import either
 
 # Parameters with 1 000 classes. AlexNet, VGG-16, ResNet-50: the model pages of torchvision;
 # Inception-V3: its 27 161 264 there less the auxiliary classifier's 3 326 696. BERT-base and GPT-2
@@ -52,10 +53,14 @@ def test_parameters_are_the_published_number(name):
 
 
 # Those that are quickly captured, and every one that nothing is published of.
-COUNTED = ["alexnet", "resnet50", "inception_v3", "rnnlm", *sorted(NETWORKS - set(PUBLISHED))]
+COUNTED = ["alexnet", "rnnlm", *sorted(NETWORKS - set(PUBLISHED))]
+LATER = ["resnet50", "inception_v3"]
+# Both networks, and both phases of one.
+DEEP = ["bert_base:training", "gpt2"]
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", either(COUNTED, COUNTED + LATER))
 def test_the_list_tells_the_number_of_ops(name):
     listed = {sample.name: sample.num_ops for sample in loaders.samples()}
     model = pl.load(name)
@@ -64,7 +69,8 @@ def test_the_list_tells_the_number_of_ops(name):
     assert len(weights) == len(model.executable.state)
 
 
-@pytest.mark.parametrize("name", ["bert_base", "bert_base:training", "gpt2", "gpt2:training"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", either(DEEP, [*DEEP, "bert_base", "gpt2:training"]))
 def test_each_layer_adds_the_same_ops(name):
     """So that the listed number can be checked without the large network."""
     one, two = (len(graph_of(name, **{**TINY, "depth": n}).ops) for n in (1, 2))

@@ -2,6 +2,8 @@
 
 import pytest
 
+from profiling.measuring import kernels, reference
+from tests.hosts.template import template
 from tests.hosts.two_nodes import nodes
 
 
@@ -14,8 +16,15 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def cluster():
-    with nodes() as started:
+def copying():
+    """How nodes are started whose workers have all that they import."""
+    with template() as settings:
+        yield settings
+
+
+@pytest.fixture(scope="session")
+def cluster(copying):
+    with nodes(settings=copying) as started:
         yield started
         import ray
 
@@ -26,3 +35,10 @@ def cluster():
 def machine(cluster):
     """The machine of all nodes; those that other tests have killed are started anew."""
     return cluster.machine()
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch):
+    """What is measured here is to be there, and need not be exact."""
+    monkeypatch.setattr(kernels, "BUDGET_S", 0.0)
+    monkeypatch.setattr(reference, "STEPS_S", 0.0)

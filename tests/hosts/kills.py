@@ -37,7 +37,7 @@ from tests.profiling.live import problem_of
 # More than any run here gets to.
 ENDLESS = RunOptions(steps=MOST_STEPS)
 # A run's inputs, reference and first steps take about so long.
-RUN_S = 1.0
+RUN_S = 0.5
 # A cluster looks after its nodes more often than that.
 LOOK_S = 1.5
 LIMIT_S = 90.0
@@ -317,14 +317,22 @@ def of_a_head(nodes: Nodes, chance: random.Random) -> list[Ended]:
         for process in both:
             # Meanwhile the other one comes no further than what it says fills its pipe.
             _await(process, event="step")
-        for process in both:
-            threading.Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
+        readers = [
+            threading.Thread(target=deque, args=(process.stdout, 0), daemon=True)
+            for process in both
+        ]
+        for reader in readers:
+            reader.start()
         time.sleep(chance.uniform(0.0, RUN_S))
         begun_s = time.monotonic()
         for victim in nodes.processes("alpha"):
             kill(victim)
         with ThreadPoolExecutor() as pool:
-            return list(pool.map(lambda process: _ended(process, begun_s), both))
+            found = list(pool.map(lambda process: _ended(process, begun_s), both))
+        for reader in readers:
+            # What is still in the pipe is read before somebody closes it.
+            reader.join(LIMIT_S)
+        return found
 
 
 def _ended(process: subprocess.Popen[str], begun_s: float) -> Ended:

@@ -15,7 +15,6 @@ from tests.hosts.test_runs import ONCE, outputs_of
 from tests.profiling.backends.pretend import Pretend, put_in_place
 from tests.profiling.live import problem_of, random_schedule
 
-SIZES = {"batch": 1, "length": 3}
 PRETENDED = tuple(
     Device(f"pretend:{i}", "gpu", "torch", "pretend", 2**30, flops_per_s=1e12, label="pretended")
     for i in range(2)
@@ -57,7 +56,7 @@ def pretending(cluster):
 
 @pytest.fixture(scope="module")
 def model():
-    return pl.load("rnnlm", SIZES)
+    return pl.load("nmt", trainings.SIZES)
 
 
 def test_hosts_say_what_they_have(pretending):

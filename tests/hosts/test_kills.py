@@ -72,8 +72,8 @@ def test_whoever_makes_channels_to_a_host_that_is_killed_goes_on(cluster, tmp_pa
 
 
 @pytest.mark.parametrize("number", range(HEADS))
-def test_a_run_and_a_training_end_with_the_head(number):
-    with nodes() as own:
+def test_a_run_and_a_training_end_with_the_head(copying, number):
+    with nodes(settings=copying) as own:
         for told in kills.of_a_head(own, random.Random(number)):
             assert told.status == 2 and told.silence_s < SILENCE_S, told
             assert told.words.count("\n") == 1 and "The head of the Ray" in told.words, told

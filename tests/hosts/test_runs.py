@@ -13,11 +13,11 @@ from placement.core.verb_options import RunOptions, StreamOptions
 from profiling import backends
 from profiling.execution.execute import execute
 from tests.command import answer, refused
+from tests.hosts.trainings import SIZES
 from tests.hosts.two_nodes import kill
 from tests.profiling.live import diamond, problem_of, random_schedule, two_lanes
 
 ONCE = RunOptions(steps=2, warmup=1)
-TINY = {"batch": 1, "length": 2, "depth": 2, "width": 8}
 # They are closed sooner, however busy this computer is.
 CLOSED_S = 60.0
 SMALL = [
@@ -25,8 +25,8 @@ SMALL = [
     ("onnx-shufflenet", {}),
     ("onnx-inception-v1", {}),
     ("rnnlm", {"batch": 1, "length": 3}),
-    ("nmt", TINY),
-    ("nmt:training", TINY),
+    ("nmt", SIZES),
+    ("nmt:training", SIZES),
 ]
 
 

@@ -104,7 +104,7 @@ def test_a_search_goes_on_without_a_node_that_is_killed(cluster, executor, said)
 def test_a_search_goes_on_here_once_the_cluster_is_no_more(cluster, said):
     """The head and all that it started, and with them whoever is connected."""
     BACKEND.close_farm()
-    with nodes(("gamma", "delta")) as own:
+    with nodes(("gamma",)) as own:
         executor = BACKEND.executor("", said.append)
 
         def end():
@@ -121,7 +121,7 @@ def test_a_search_goes_on_here_once_the_cluster_is_no_more(cluster, said):
 def test_what_takes_too_long_is_ended_and_the_best_so_far_is_kept(executor):
     problem, since_s = model_problem(), time.monotonic()
     placer = placer_class("local_search")(executor=executor, max_iterations=10**9)
-    found = placer.place(problem, lambda progress: time.monotonic() < since_s + 2.0)
+    found = placer.place(problem, lambda progress: time.monotonic() < since_s + 1.0)
     assert set(found.device_of.values()) <= set(problem.machine.index)
 
 

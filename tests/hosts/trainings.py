@@ -19,7 +19,7 @@ from profiling.training.loop import Trained, train
 from profiling.training.sites import LiveSite
 from tests.profiling.live import problem_of
 
-SIZES = {"batch": 1, "length": 2, "depth": 2, "width": 8}
+SIZES = {"batch": 1, "length": 1, "depth": 2, "width": 8}
 STEPS = 8
 
 

@@ -3,8 +3,9 @@
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -14,16 +15,21 @@ from profiling import backends
 
 ADDRESS = "127.0.0.1"
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+# Ray takes the address of a network instead of this one, but where it knows of no clusters.
+VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", LOOPBACK: "0"}
 STORE_BYTES = 128 * 2**20
 # An actor is there sooner, however busy this computer is.
 ACTOR_S = 120.0
 
 
 class Nodes:
-    """Nodes of a cluster by name, the head first; they may be killed and replaced."""
+    """Nodes of a cluster by name, the head first; they may be killed and replaced.
 
-    def __init__(self, cluster: Any, names: Sequence[str]) -> None:
-        self._cluster, self._names = cluster, tuple(names)
+    They are started with these settings of Ray's.
+    """
+
+    def __init__(self, cluster: Any, names: Sequence[str], settings: Mapping[str, Any]) -> None:
+        self._cluster, self._names, self._settings = cluster, tuple(names), settings
         self.by_name: dict[str, Any] = {}
         self.replace()
 
@@ -47,6 +53,7 @@ class Nodes:
                 include_log_monitor=False,
                 no_monitor=True,
                 object_store_memory=STORE_BYTES,
+                **self._settings,
             )
 
     @contextmanager
@@ -87,16 +94,16 @@ class Nodes:
 
     def workers(self, name: str) -> set[psutil.Process]:
         """The processes of the studio's actors on a node."""
-        found = set()
-        for child in self.raylet(name).children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                if "ray::Worker" in " ".join(child.cmdline()):
-                    found.add(child)
+        found, node_id = set(), self.by_name[name].node_id
+        for actor in self._cluster.global_state.actor_table(None).values():
+            if actor["State"] == "ALIVE" and actor["Address"]["NodeID"] == node_id:
+                # Of one that has just ended Ray may not know yet.
+                with suppress(psutil.NoSuchProcess):
+                    found.add(psutil.Process(actor["Pid"]))
         return found
 
     def worker_since(self, name: str, before: Set[psutil.Process]) -> psutil.Process:
         """The process of the studio's one actor on a node that was none of these before."""
-        # A process that is just changing its title has none for a moment.
         end_s = time.monotonic() + ACTOR_S
         while not (found := self.workers(name) - before):
             assert time.monotonic() < end_s, f"{name} has no actor of the studio"
@@ -110,16 +117,16 @@ def kill(process: psutil.Process) -> None:
 
 
 @contextmanager
-def nodes(names: Sequence[str] = ("alpha", "beta")) -> Iterator[Nodes]:
-    """Nodes by these names, the head first; they end with the context."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    # Ray takes the address of a network instead of this one, but where it knows of no clusters.
-    os.environ[LOOPBACK] = "0"
+def nodes(
+    names: Sequence[str] = ("alpha", "beta"), settings: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[Nodes]:
+    """Nodes by these names, the head first, with settings of Ray's; they end with the context."""
+    os.environ.update(VARIABLES)
     from ray.cluster_utils import Cluster
 
     cluster, before = Cluster(), os.environ.get("RAY_ADDRESS")
     try:
-        started = Nodes(cluster, names)
+        started = Nodes(cluster, names, settings)
         os.environ["RAY_ADDRESS"] = started.address
         yield started
     finally:

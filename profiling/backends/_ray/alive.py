@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 # How often somebody who is watched is looked after, how long that may take, and how many looks in
 # a row without an answer are an end.
-WATCH_S, ANSWER_S, LOOKS = 1.0, 2.0, 3
+WATCH_S, ANSWER_S, LOOKS = 0.5, 2.0, 3
 Address = tuple[str, int]
 
 

@@ -23,4 +23,7 @@ test_kernels_do_the_work_of_known_ops = test_backends.test_kernels_do_the_work_o
 test_segments_give_the_outputs_of_the_whole = (
     test_backends.test_segments_give_the_outputs_of_the_whole
 )
+test_what_computes_computes_what_onnxruntime_does = (
+    test_backends.test_what_computes_computes_what_onnxruntime_does
+)
 test_feeds_are_seeded_and_may_be_given = test_backends.test_feeds_are_seeded_and_may_be_given

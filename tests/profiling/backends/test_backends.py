@@ -12,11 +12,15 @@ from profiling import backends
 from tests.profiling.live import diamond_for
 
 
-@pytest.fixture(params=backends.names())
+# tests/hosts has a cluster for what runs elsewhere.
+HERE = [name for name in backends.names() if not backends.get(name).elsewhere]
+
+
+@pytest.fixture(params=HERE)
 def backend(request):
     found = backends.get(request.param)
-    if found.missing() or found.elsewhere:
-        pytest.skip(found.missing() or "tests/hosts has a cluster for it")
+    if found.missing():
+        pytest.skip(found.missing())
     return found
 
 
@@ -76,12 +80,12 @@ def test_segments_give_the_outputs_of_the_whole(compiled, cuts):
 def test_what_computes_computes_what_onnxruntime_does(backend, compiled, tmp_path):
     """By a program of its own: a backend's unplaced run may be as wrong as its segments."""
     found, _ = compiled
-    if backend.emulated or backend.format != "onnx":
+    path = next(tmp_path.glob("*.onnx"), None)
+    if backend.emulated or path is None:
         return
     feeds = found.feeds(0, {})
     whole = found.unplaced(None, feeds)
     whole.run(0)
-    path = next(tmp_path.glob("*.onnx"))
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = [value.name for value in session.get_outputs()]
     for name, value in zip(names, session.run(names, feeds), strict=True):

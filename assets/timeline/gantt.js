@@ -13,7 +13,7 @@ const MOST_LINKS = 3;
 const LEAST_PX = 2, MOST_ZOOM = 1e5;
 // Before an audience letters shrink to this share of their size at a desk where all lanes have room
 // then, and else not at all.
-const LEAST_TEXT = 1.25;
+const LEAST_TEXT = 1.125;
 const alive = (globalThis.__placementGantt ??= new WeakMap());
 // By the name of a device, whether somebody folded its links; it outlives a change of page.
 const folds = (globalThis.__placementGanttFolds ??= new Map());

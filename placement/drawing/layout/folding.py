@@ -1,5 +1,6 @@
 """Fold a tall narrow drawing into columns, as a newspaper does, cut where few edges cross."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -149,7 +150,7 @@ def _cuts(
 
     def about(width: float) -> int:
         """How many columns of a width are together as high as the place is."""
-        return round((aspect * sum(lengths) / (width + GUTTER)) ** 0.5)
+        return round(math.sqrt(aspect * sum(lengths) / (width + GUTTER)))
 
     widths = [right - left for left, right in zip(lefts, rights, strict=True)]
     fewest, most = about(max(rights) - min(lefts)), about(sum(widths) / len(widths))

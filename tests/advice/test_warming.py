@@ -12,6 +12,7 @@ from placement.placers import placer_class
 from placement.splits.annealing.throughput import greedy_start, max_load_s
 from placement.splits.bounds.crowd import crowd_bound_s
 from placement.splits.bounds.loads import plain_sums
+from placement.splits.exact.branch_calls import CallBranchSearch
 from placement.splits.model.contract import class_units
 from placement.splits.model.instance import from_problem
 from tests.instances import random_problem
@@ -80,3 +81,16 @@ def test_what_proves_and_what_learns_within_memory_has_something_to_do():
     units = class_units(from_problem(split))
     known_s = max_load_s(units, greedy_start(units))
     assert crowd_bound_s(plain_sums(units), known_s) < known_s
+
+
+def test_a_proof_of_calls_has_something_to_do(monkeypatch):
+    proofs, go_on = [], CallBranchSearch.go_on
+
+    def noted(search, most):
+        proofs.append(most)
+        go_on(search, most)
+
+    monkeypatch.setattr(CallBranchSearch, "go_on", noted)
+    calls = warming._hard(warming._tiny(Objective.LATENCY, Execution.CALL, "sum"))
+    warming._try(warming._brief(placer_class("branch_and_bound")()), calls)
+    assert proofs

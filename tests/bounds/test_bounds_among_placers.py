@@ -21,7 +21,8 @@ from tests.instances import random_devices, random_problem
 from tests.thorough import either
 from tests.workloads import random_workload
 
-NUM_INSTANCES = either(24, 2000)
+# So many have each of the rules, three calls, and little memory.
+NUM_INSTANCES = either(18, 2000)
 NUM_PARTS = either(1, 8)
 NUM_DRAWN = 20
 # Learners find what others find, only later; two follow what a person wrote down.

@@ -1,5 +1,6 @@
 """Every page in every state that a person can meet: drawn without a trace, saying what is so."""
 
+import itertools
 import json
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from studio.jobs import kinds as start
 from studio.project import claim, placements, store
 from studio.project.files import write_json
 from tests.pages.going import go, open_tab
+from tests.thorough import either
 
 APP = Path(__file__).parents[2] / "app.py"
 PAGES = ("model", "devices", "place", "run", "compare", "what_if")
@@ -146,8 +148,15 @@ def test_every_page_of_a_new_project(page):
     assert len(app.main.children) > 0
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("machine", ["laptop-gpu", "pcie-4gpu", "nvlink-8gpu", "null-2"])
+ELSEWHERE = ("laptop-gpu", "pcie-4gpu", "nvlink-8gpu", "null-2")
+# Every page, and every machine on one of them.
+BY_TURNS = [*zip(PAGES, itertools.cycle(ELSEWHERE), strict=False)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("page", "machine"), either(BY_TURNS, [*itertools.product(PAGES, ELSEWHERE)])
+)
 def test_machines_that_are_not_here_are_marked(page, machine):
     app, _ = opened(page, machine=machine)
     assert "estimated by formula" in texts(app)

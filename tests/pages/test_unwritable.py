@@ -1,5 +1,6 @@
 """Pages on a disk that takes no more: what is lost is told and taken back, all can be looked at."""
 
+import itertools
 import json
 from contextlib import contextmanager
 
@@ -28,6 +29,7 @@ from tests.pages.test_pages import (
     uploader,
 )
 from tests.studio.jobs.test_kinds import finished
+from tests.thorough import either
 
 PAGES = ("model", "devices", "place", "run", "timeline", "compare", "what_if", "projects")
 CAUSES = ("the disk is full", "it would be larger than files may be here", "you have no right to")
@@ -93,8 +95,14 @@ def says_why(shown, home):
     assert "All changes saved" not in shown
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("closed", [full, without_rights])
+# Every page, and with each cause every other one.
+BY_TURNS = [*zip(PAGES, itertools.cycle((full, without_rights)), strict=False)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("page", "closed"), either(BY_TURNS, [*itertools.product(PAGES, (full, without_rights))])
+)
 def test_every_page_shows_what_there_is_and_says_why_nothing_can_be_saved(home, closed, page):
     app, project = opened("place", machine="null-2")
     finished_run(project)

@@ -134,11 +134,11 @@ def _hard(tiny: Problem) -> Problem:
 
     What proves an answer, and what learns within memory, has something to do only there. Proofs
     that know memory are programs for a solver, and nothing is compiled for them. Beside calls the
-    host runs any number of ops at a time, so it is slow: else it would be best for all of them.
+    host is slow: it runs any number of ops at a time, and would be best for all of them.
     """
     compute_s = tiny.costs.compute_s * (1.0 + np.arange(tiny.num_units) * 7 % 11)[:, None]
     if not tiny.execution.uses_links:
-        compute_s[:, tiny.machine.index["cpu:0"]] *= 3.0
+        compute_s[:, tiny.machine.index["cpu:0"]] *= 30.0
         return replace(tiny, costs=replace(tiny.costs, compute_s=compute_s))
     hard = replace(tiny, costs=replace(tiny.costs, compute_s=compute_s))
     devices = tuple(

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from placement.advice import warming
-from placement.core.objective import CallRules, Objective
+from placement.core.objective import PLAIN, CallRules, Objective
 from placement.core.problem import Execution
 from placement.learning.simulated import can_overflow, simulated
 from placement.placers import placer_class
 from placement.splits.annealing.throughput import greedy_start, max_load_s
 from placement.splits.bounds.crowd import crowd_bound_s
 from placement.splits.bounds.loads import plain_sums
-from placement.splits.exact.branch_calls import CallBranchSearch
+from placement.splits.exact import branch_calls_compiled, clusters_compiled
 from placement.splits.model.contract import class_units
 from placement.splits.model.instance import from_problem
 from tests.instances import random_problem
@@ -83,14 +83,23 @@ def test_what_proves_and_what_learns_within_memory_has_something_to_do():
     assert crowd_bound_s(plain_sums(units), known_s) < known_s
 
 
-def test_a_proof_of_calls_has_something_to_do(monkeypatch):
-    proofs, go_on = [], CallBranchSearch.go_on
+PROOFS = (
+    ("branch_and_bound", Objective.LATENCY, PLAIN, branch_calls_compiled, "branch_calls"),
+    ("ideals_dp", Objective.THROUGHPUT, warming.RULES[-1], clusters_compiled, "search_backwards"),
+)
 
-    def noted(search, most):
-        proofs.append(most)
-        go_on(search, most)
 
-    monkeypatch.setattr(CallBranchSearch, "go_on", noted)
-    calls = warming._hard(warming._tiny(Objective.LATENCY, Execution.CALL, "sum"))
-    warming._try(warming._brief(placer_class("branch_and_bound")()), calls)
-    assert proofs
+@pytest.mark.parametrize(("name", "objective", "rules", "module", "proof"), PROOFS)
+def test_what_proves_splits_is_compiled_with_its_method(
+    name, objective, rules, module, proof, monkeypatch
+):
+    made, search = [], getattr(module, proof)
+
+    def noted(*given):
+        made.append(name)
+        return search(*given)
+
+    monkeypatch.setattr(module, proof, noted)
+    hard = warming._hard(warming._tiny(objective, Execution.CALL, "sum"))
+    warming._try(warming._brief(placer_class(name)()), replace(hard, rules=rules))
+    assert made

@@ -21,6 +21,7 @@ from tests.browser.studio import (
     until,
 )
 from tests.eyes import BLIND, GREY, lab_of
+from tests.thorough import either
 from tests.towers import save_three_ways
 
 # Of what is drawn of two devices this share looks different, by so much (CIE 1976): all of it where
@@ -28,6 +29,8 @@ from tests.towers import save_three_ways
 APART, SHARE = 10, 0.15
 # Of 255: what lies behind a name differs by less within it.
 STROKE = 24
+# The smallest first, in which the least has room.
+PROJECTORS = ((960, 600), (1280, 720))
 # Everything that is written into the graph, with its box on the screen.
 WRITTEN = """() => {
 globalThis.written = [];
@@ -320,7 +323,8 @@ def test_names_in_the_picture_are_larger_than_at_a_desk(new_page, presented):
     assert lowest <= legend["y"], "no block stands behind the legend"
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (960, 600)])
+@pytest.mark.thorough
+@pytest.mark.parametrize(("width", "height"), either(PROJECTORS[:1], PROJECTORS))
 def test_a_projector_of_few_pixels_has_large_names_too(new_page, width, height):
     """As many times larger than at a desk in the same window, from the first sight on."""
     sizes, page = [], new_page("?project=new")
@@ -551,7 +555,8 @@ WORDS_PX = """(gantt) => Math.min(...[...gantt.querySelectorAll('svg :is(.title,
   .map((text) => text.getBoundingClientRect().height))"""
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (960, 600)])
+@pytest.mark.thorough
+@pytest.mark.parametrize(("width", "height"), either(PROJECTORS[:1], PROJECTORS))
 def test_every_name_in_sight_is_half_as_large_again_as_at_a_desk(
     new_page, project_about, width, height
 ):

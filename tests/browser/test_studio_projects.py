@@ -21,6 +21,8 @@ from tests.browser.studio import (
 from tests.thorough import either
 
 NUM_KILLS = either(2, 4)
+# Each page by its address; the others are addresses of before, which lead to the first.
+PAGES = ("", "model", "devices", "lessons", "projects")
 DIFFERS = "JSON.stringify(p.counts) !== JSON.stringify(given)"
 SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 CHANGES = re.compile(r"(\d+) of \d+ steps? (?:is|are) made")
@@ -82,14 +84,16 @@ def test_a_project_is_saved_reopened_deleted_taken_back_and_sent(new_page, tmp_p
     expect(page.get_by_text("Changes by hand").first).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_no_page_asks_for_anything_from_outside(new_page):
     page = new_page()
+    assert {*PAGES} <= {*page_names()}
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("websocket", lambda socket: asked.append(socket.url))
     start = re.sub(r"/model[?]project=.*", "", page.url)
     project = project_of(page)
-    for name in page_names():
+    for name in either(PAGES, page_names()):
         page.goto(f"{start}/{name}?project={project}")
         settled(page)
     local = re.compile(r"(https?|wss?)://127\.0\.0\.1:|data:|blob:")

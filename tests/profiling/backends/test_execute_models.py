@@ -20,9 +20,9 @@ from tests.profiling.onnx_models import never_empty, shipped, sizes
 from tests.thorough import either, light
 
 PLACEMENTS = either(1, 2)
-# Of the models in the onnx package every twentieth one, or all.
-EVERY = either(20, 1)
-COMPOSITIONS = either(40, 200)
+# Of the models in the onnx package every fortieth one, or all.
+EVERY = either(40, 1)
+COMPOSITIONS = either(20, 200)
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 NEWEST_IR = 13  # what onnxruntime reads; the loader lowers it too
 

@@ -129,6 +129,18 @@ def fit(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
     return float(f"{latency_s:.4g}"), float(f"{1.0 / s_per_byte:.4g}")
 
 
+def one_way_s(round_trips_s: Sequence[float]) -> list[float]:
+    """Seconds until values are there, of those until an empty answer to them has come.
+
+    Its way back is half of the quickest: the smallest value, but where that one was held up.
+
+    >>> one_way_s([10.0, 1.0, 3.0])
+    [9.5, 0.5, 2.5]
+    """
+    back_s = min(round_trips_s) / 2
+    return [seconds - back_s for seconds in round_trips_s]
+
+
 def lane_seconds(
     first: tuple[int, ...], second: tuple[int, ...], rounds: int
 ) -> tuple[list[float], list[float]]:

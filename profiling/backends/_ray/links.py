@@ -2,7 +2,7 @@
 
 As in a run a value leaves by a channel to the other host, or by a call where there are none. That
 and an answer are timed for sizes from 1 KiB to 4 MiB; the answer is empty, so half of what the
-smallest takes is its way back and no part of the hand-over.
+quickest size takes is its way back and no part of the hand-over.
 
 What leaves a host goes by one network card, and others of one computer may go by the same. So what
 takes so long alone is sent again at the same time as others: what then takes as long as all of them
@@ -30,13 +30,14 @@ Way = tuple[str, str]
 
 def link_seconds(cluster: Cluster, source: str, target: str) -> list[float]:
     """Seconds by size from the sender's call to the value's being there."""
+    from profiling.measuring.links import one_way_s
+
     found = []
     with cluster.channels({(source, target): SIZES[-1], (target, source): 0}):
         for num_bytes in SIZES:
             asked = {source: _begun(cluster, source, target, num_bytes)}
             found.append(median(cluster.settled(asked, LIMIT_S)[source][WARMUP:]))
-    back_s = found[0] / 2
-    return [seconds - back_s for seconds in found]
+    return one_way_s(found)
 
 
 def link_costs(

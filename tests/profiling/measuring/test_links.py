@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from placement.core.machine import Device, Link, Machine
 from profiling.devices.cores import usable_cores
 from profiling.devices.local import load_machine, local_machine
-from profiling.measuring.links import MEASURED_NOTE, MOST_BYTES_PER_S, SIZES, fit, measure_links
+from profiling.measuring.links import (
+    MEASURED_NOTE,
+    MOST_BYTES_PER_S,
+    SIZES,
+    fit,
+    measure_links,
+    one_way_s,
+)
 
 
 @given(latency_s=st.floats(1e-6, 1e-3), bytes_per_s=st.floats(1e8, 5e11))
@@ -41,6 +48,14 @@ def test_a_negative_latency_is_none():
 
 
 @pytest.mark.skipif(len(usable_cores()) < 2, reason="needs two cores")
+def test_one_round_trip_that_is_held_up_makes_no_other_way_free():
+    round_trips_s = [10e-3, 1e-3, 1e-3, 1.5e-3, 2e-3, 4e-3, 8e-3]
+    ways_s = one_way_s(round_trips_s)
+    assert all(way_s >= trip_s / 2 for way_s, trip_s in zip(ways_s, round_trips_s, strict=True))
+    latency_s, _ = fit(SIZES[:7], ways_s)
+    assert latency_s == pytest.approx(0.5e-3, rel=0.5)
+
+
 def test_lanes_of_this_cpu():
     said = []
     machine = local_machine(2)

@@ -53,6 +53,10 @@ READY = b"ready\n"
 @contextmanager
 def template() -> Iterator[dict[str, Any]]:
     """How nodes are started, as Ray's settings of a node, so that workers are copies of one."""
+    if sys.platform != "linux":
+        # Libraries of other systems may not go on in a copy.
+        yield {}
+        return
     with TemporaryDirectory() as folder:
         path = f"{folder}/template"
         process = subprocess.Popen(

@@ -11,7 +11,6 @@ from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from tests.profiling.live import diamond_for
 
-
 # tests/hosts has a cluster for what runs elsewhere.
 HERE = [name for name in backends.names() if not backends.get(name).elsewhere]
 

@@ -192,7 +192,7 @@ def test_a_fault_in_a_callback_is_one_sentence_too(tmp_path, monkeypatch):
         "st.button('press', on_click=lambda: {}['gone'])\n"
     )
     monkeypatch.chdir(APP.parent)
-    app = AppTest.from_file(str(page)).run()
+    app = AppTest.from_file(str(page), default_timeout=120).run()
     app.button[0].click().run()
     assert messages.FAULT in app.exception[0].message and not app.exception[0].stack_trace
 
@@ -204,7 +204,7 @@ def test_a_fault_is_one_sentence_and_its_trace_is_logged(tmp_path, caplog):
         "with messages.plain_errors():\n"
         "    raise KeyError('<b>')\n"
     )
-    app = AppTest.from_file(str(page)).run()
+    app = AppTest.from_file(str(page), default_timeout=120).run()
     assert not app.exception and messages.FAULT in app.error[0].value
     assert "KeyError" in app.error[0].value and "<b>" not in app.error[0].value
     assert "Traceback" in caplog.text

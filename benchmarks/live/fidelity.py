@@ -5,13 +5,14 @@
 
 For each model: each lane alone, the whole CPU as one device, HEFT, `auto`, moves as by hand, and
 random placements that change the device rarely to often. Steps run turn by turn in one process,
-the profile comes right before them. Without models: all bundled ONNX networks and six that are
-built here. The error is predicted / measured median - 1. "Drift removed" is the absolute error of
-all but the lanes alone, once predictions are scaled by what these take beside their prediction:
-that is by how much the computer has changed since the profile. Turns during which the other
-hardware thread of a core was busy are made anew, as in a run. Rank correlation is taken over
-placements whose measured intervals (95 % of the median) do not overlap; "in range" are the measured
-medians inside the range that is shown beside a prediction. `--again` reads rows that were written.
+the profile comes right before them, the whole CPU's steps, whose threads keep trying, right after.
+Without models: all bundled ONNX networks and six that are built here. The error is predicted /
+measured median - 1. "Drift removed" is the absolute error of all but the lanes alone, once
+predictions are scaled by what these take beside their prediction: that is by how much the computer
+has changed since the profile. Turns during which the other hardware thread of a core was busy are
+made anew, as in a run. Rank correlation is taken over placements whose measured intervals (95 % of
+the median) do not overlap; "in range" are the measured medians inside the range that is shown
+beside a prediction. `--again` reads rows that were written.
 Files are opened in this process, not in a confined one: give it those of people you trust.
 """
 
@@ -65,18 +66,11 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
     alone = pl.make_problem(model, whole, pl.profile(model, whole, refresh=True))
     cases = {name: (kind, problem, s) for kind, name, s in schedules(problem, seed)}
     cases["whole CPU"] = ("whole CPU", alone, pl.place(alone, "single").schedule)
-    with (
-        turns.opened(
-            problem,
-            compiled_for(problem, model),
-            {n: s for n, (_, p, s) in cases.items() if p is problem},
-        ) as on_lanes,
-        turns.opened(
-            alone, compiled_for(alone, model), {"whole CPU": cases["whole CPU"][2]}
-        ) as on_all,
-    ):
-        beside = siblings(lanes.devices)
-        times_s = turns.turn_by_turn({**on_lanes, **on_all}, rounds, beside=beside)
+    on_lanes = {n: s for n, (_, p, s) in cases.items() if p is problem}
+    beside, times_s = siblings(lanes.devices), dict[str, list[float]]()
+    for posed, placed in ((problem, on_lanes), (alone, {"whole CPU": cases["whole CPU"][2]})):
+        with turns.opened(posed, compiled_for(posed, model), placed) as steps:
+            times_s |= turns.turn_by_turn(steps, rounds, beside=beside)
     print(
         f"{model.graph.name}: {beside.num_again} rounds more than {rounds}, because siblings of the"
         f" cores were busy; of what counts {beside.share:.0%} is beside one.",

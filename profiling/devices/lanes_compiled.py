@@ -115,6 +115,8 @@ def run_round(
     bounds_s: Floats,
     status: Ints,
     now: Ints,
+    lane: int,
+    num_rounds: Ints,
 ) -> int:
     """Run each segment of a lane once: in round `number` for sample `number` minus its stage.
 
@@ -125,10 +127,11 @@ def run_round(
     is 0). A lock is tried for `patience_ns` before the thread sleeps; a thread that was kept from
     its core meanwhile, because others want it, sleeps at once for some rounds (`status[1]` are
     left), or it would use up the share of time that it needs for computing. Times are seconds by
-    segment;
-    `resumed_s` when a wait was over, NaN where nobody waited; `bounds_s` those of the round.
-    Returns the number of segments when all have run, the number of one that failed, whose answer is
-    in `status[0]`, or -1 when `over` is set.
+    segment, `resumed_s` when a wait was over, NaN where nobody waited, `bounds_s` those of the
+    round. In a step of one sample a lane that is done stays awake for as long, until all lanes have
+    run as many rounds (`num_rounds`, by lane): a core that has slept finds its caches cold. Returns
+    the number of segments when all have run, the number of one that failed, whose answer is in
+    `status[0]`, or -1 when `over` is set.
     """
     slots = arguments.shape[1]
     status[1] = max(status[1] - 1, 0)
@@ -163,5 +166,16 @@ def run_round(
             return i
         for j in range(first_signal[i], first_signal[i + 1]):
             _release(functions[2], signals[j, slot])
-    bounds_s[1] = _now_ns(functions, now) / 1e9
+    last_ns = _now_ns(functions, now)
+    bounds_s[1] = last_ns / 1e9
+    if limit != 1:
+        return len(stages)
+    num_rounds[lane] += 1
+    until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
+    while num_rounds.min() < num_rounds[lane] and over[0] == 0 and last_ns < until_ns:
+        time_ns = _now_ns(functions, now)
+        if time_ns - last_ns > ABSENCE_NS:
+            status[1] = ROUNDS_ASLEEP
+            break
+        last_ns = time_ns
     return len(stages)

@@ -24,9 +24,10 @@ from profiling.devices.cores import usable_cores
 if TYPE_CHECKING:
     from profiling.devices.lanes import Lane
 
-# How long a lane tries before it sleeps: most waits of placements are shorter than this, and waking
-# a core that sleeps takes 25 to 80 us, for who wakes it, too.
-PATIENCE_NS = 1_000_000
+# How long a lane tries before it sleeps: most waits of placements are shorter than this. Waking a
+# core that sleeps takes 25 to 80 us, for who wakes it, too, and it computes slower at first: what
+# it had in its caches may be gone.
+PATIENCE_NS = 20_000_000
 _ACQUIRE, _RELEASE = "PyThread_acquire_lock", "PyThread_release_lock"
 _LOCKS = (_ACQUIRE, _RELEASE, "PyThread_allocate_lock", "PyThread_free_lock")
 # Neither needs the interpreter's lock; the first is there from Python 3.13 on, the second before.
@@ -99,6 +100,7 @@ class NativeLanes:
         self._locks = _Locks(dict.fromkeys(keys), len(slots))
         self._functions = _functions(slots[0].function)
         self._over = np.zeros(1, np.int64)
+        self._num_rounds = np.zeros(len(lanes), np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
         self.courses = tuple(_Course.of(lane, stage_of, arguments, self._locks) for lane in lanes)
         # Nothing runs, but all is compiled before the first step's time begins.
@@ -128,6 +130,8 @@ class NativeLanes:
             own.bounds_s,
             own.status,
             own.now,
+            lane,
+            self._num_rounds,
         )
         if 0 <= ended < len(own.stages):
             raise self._error(int(own.status[0]))

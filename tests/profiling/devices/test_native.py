@@ -6,6 +6,7 @@ The native function is one of Python's here, so that the tests see what runs.
 import ctypes
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -74,6 +75,25 @@ def test_many_small_segments_run_in_the_order_of_their_data(monkeypatch, patienc
         assert all(a <= b for a, b in zip(step.end_s, step.start_s[1:], strict=False))
         assert step.began_s <= step.start_s[0] and step.end_s[-1] <= step.ended_s
     assert lanes.close()
+
+
+@pytest.mark.parametrize(("patience_ns", "awake"), [(0, False), (10**10, True)])
+def test_a_lane_that_is_done_stays_awake_until_all_are(monkeypatch, patience_ns, awake):
+    """In some step at least: whoever has to share its core sleeps at once."""
+    monkeypatch.setattr(native, "PATIENCE_NS", patience_ns)
+    calls = Calls(2, lambda segment: time.sleep(0.005 * segment))
+    lanes = NativeLanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((),))], (0, 0), calls.slots)
+    stayed = not awake
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(60):
+            other = pool.submit(lanes.run, 1)
+            lanes.run(0)
+            returned_s = time.perf_counter()
+            assert other.result()
+            stayed = returned_s >= lanes.courses[1].end_s[0]
+            if stayed == awake:
+                break
+    assert stayed == awake
 
 
 def test_times_are_those_of_the_interpreters_clock():

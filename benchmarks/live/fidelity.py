@@ -5,7 +5,7 @@
 
 For each model: each lane alone, the whole CPU as one device, HEFT, `auto`, moves as by hand, and
 random placements that change the device rarely to often. Steps run turn by turn in one process,
-the profile comes right before them, the whole CPU's steps, whose threads keep trying, right after.
+the profile comes right before them, a run of the whole CPU, whose threads keep trying, after them.
 Without models: all bundled ONNX networks and six that are built here. The error is predicted /
 measured median - 1. "Drift removed" is the absolute error of all but the lanes alone, once
 predictions are scaled by what these take beside their prediction: that is by how much the computer
@@ -39,6 +39,8 @@ from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
 from profiling.measuring.siblings import siblings
 
+# Steps of the whole CPU for each round of the others.
+WHOLE_STEPS = 4
 COLUMNS = {
     "model": "{model}",
     "placement": "{placement}",
@@ -65,12 +67,14 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
     problem = pl.make_problem(model, lanes, pl.profile(model, lanes, refresh=True))
     alone = pl.make_problem(model, whole, pl.profile(model, whole, refresh=True))
     cases = {name: (kind, problem, s) for kind, name, s in schedules(problem, seed)}
-    cases["whole CPU"] = ("whole CPU", alone, pl.place(alone, "single").schedule)
+    whole_cpu = pl.place(alone, "single")
+    cases["whole CPU"] = ("whole CPU", alone, whole_cpu.schedule)
     on_lanes = {n: s for n, (_, p, s) in cases.items() if p is problem}
-    beside, times_s = siblings(lanes.devices), dict[str, list[float]]()
-    for posed, placed in ((problem, on_lanes), (alone, {"whole CPU": cases["whole CPU"][2]})):
-        with turns.opened(posed, compiled_for(posed, model), placed) as steps:
-            times_s |= turns.turn_by_turn(steps, rounds, beside=beside)
+    beside = siblings(lanes.devices)
+    with turns.opened(problem, compiled_for(problem, model), on_lanes) as steps:
+        times_s = turns.turn_by_turn(steps, rounds, beside=beside)
+    ran = pl.run(model, alone, whole_cpu.placement, steps=WHOLE_STEPS * rounds)
+    times_s["whole CPU"] = list(ran.measured.step_s)
     print(
         f"{model.graph.name}: {beside.num_again} rounds more than {rounds}, because siblings of the"
         f" cores were busy; of what counts {beside.share:.0%} is beside one.",

@@ -40,7 +40,7 @@ from profiling.measuring.siblings import Looked, Siblings, siblings
 # Runtime, provider or own name, and number of cores.
 Kind = tuple[str, str, int]
 
-BUDGET_S = 3.0
+BUDGET_S, TOGETHER_S = 3.0, 1.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 WARMUP = 3
 TIMEOUT_S = 120.0
@@ -237,22 +237,25 @@ def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, 
     lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
     together = Lanes(lanes, len(pair), lambda i: programs[i].run(0))
     alone = [_alone(device, 1, program) for device, program in zip(pair, programs, strict=True)]
-    beside, slower = siblings(pair), list[float]()
-
-    def ratios() -> list[float]:
-        both = together.step(TIMEOUT_S)
-        return [
-            (both.end_s[i] - both.start_s[i]) / lane.step(TIMEOUT_S).seconds
-            for i, lane in enumerate(alone)
-        ]
-
+    beside = siblings(pair)
+    rows: list[list[Looked[Step]]] = [[] for _ in range(1 + len(alone))]
     try:
         for _ in range(WARMUP):
-            ratios()
-        slower = [ratio for row in beside.measured(ratios, FEWEST_ROUNDS) for ratio in row]
+            taken_s = together.step(TIMEOUT_S).seconds
+            taken_s += sum(lane.step(TIMEOUT_S).seconds for lane in alone)
+        rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(TOGETHER_S / max(taken_s, 1e-6))))
+        while beside.goes_on(rounds, *rows):
+            for row, steps in zip(rows, (together, *alone), strict=True):
+                row.append(beside.around(partial(steps.step, TIMEOUT_S)))
+        both, *each = (beside.kept(row, rounds) for row in rows)
     finally:
         release(programs, (together, *alone))
-    return max(0.0, statistics.median(slower) - 1.0)
+    slower = [
+        statistics.median(step.end_s[i] - step.start_s[i] for step in both)
+        / statistics.median(step.seconds for step in own)
+        for i, own in enumerate(each)
+    ]
+    return max(0.0, statistics.mean(slower) - 1.0)
 
 
 def _alone(device: Device, num_segments: int, program: Program) -> Carried:

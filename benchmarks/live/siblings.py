@@ -3,7 +3,7 @@
     python -m benchmarks.live.siblings [--json] [--seconds S] [MODEL]
 
 On each core in turn: a look (`profiling/measuring/siblings.py`), some steps of the model, a look. A
-core's look is high where it is more than 1.08 times the 5th percentile of all looks at it. "Steps"
+core's look is high where it is more than 1.12 times the 5th percentile of all looks at it. "Steps"
 are medians by what both looks say; "told" is the share of slow steps (more than 1.15 times the 5th
 percentile of that core's) with a high look, "falsely" that of the other steps. A sibling is busy
 only where somebody uses it: on a virtual machine another one on the same host.

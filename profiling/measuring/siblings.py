@@ -8,10 +8,11 @@ meanwhile takes a third longer, so that a profile of one second says little of t
 Work that has an instruction for every slot of a core takes half as long again beside a busy
 sibling, a chain in which each instruction waits for the last takes the same; so their ratio is a
 constant of the core as long as it is alone, at whatever clock. What was measured while the ratio
-was higher, before or after, is measured again while patience lasts.
+was higher, before or after, is measured again while patience lasts. All cores are looked at
+together: those of a virtual machine may be siblings of each other for a while.
 """
 
-import os
+import functools
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -23,13 +24,15 @@ import numpy as np
 from placement.core.machine import Device
 from profiling import backends
 from profiling.devices.cores import can_pin, usable_cores
-from profiling.devices.lanes import pin
+from profiling.devices.lanes import Lane, Lanes
 from profiling.measuring.load import patience
 
-# Rounds of the two pieces: some 20 us and 5 us. The least of so many counts.
-_SLOTS, _LINKS, _TIMES = 10_000, 30_000, 3
+# Rounds of the two pieces: some 50 us and 10 us. The middle one of so many counts, for the first
+# and the last may not be beside those of another core, and one may be interrupted.
+_SLOTS, _LINKS, _TIMES = 30_000, 60_000, 3
+_TIMEOUT_S = 10.0
 # A core that is alone shows about this percentile of all looks at it, hardly ever so much more.
-_ALONE_PERCENTILE, MOST_ABOVE = 5, 0.08
+_ALONE_PERCENTILE, MOST_ABOVE = 5, 0.12
 _FIRST_LOOKS, _MOST_LOOKS = 40, 4000
 # A look holds for so long: from the end of one step to the start of the next.
 _FRESH_S = 0.001
@@ -158,22 +161,37 @@ def siblings(devices: Iterable[Device] | None) -> Siblings:
 
 def warm_up() -> None:
     """Have the pieces compiled, so that no first look waits for it."""
-    from profiling.measuring.siblings_compiled import pieces_s
-
-    pieces_s(1, 1, 1)
+    _piece(0)
+    _piece(1)
 
 
 def _look(cores: Sequence[int]) -> Look:
-    """Both pieces on each core in turn, by this thread."""
-    from profiling.measuring.siblings_compiled import pieces_s
+    """Both pieces on all of these cores at once."""
+    step = _threads(tuple(cores)).step(_TIMEOUT_S)
+    took_s = np.subtract(step.end_s, step.start_s).reshape(len(cores), _TIMES, 2)
+    middle_s = np.median(took_s, axis=1)
+    return dict(zip(cores, (middle_s[:, 0] / middle_s[:, 1]).tolist(), strict=True))
 
-    usual = os.sched_getaffinity(0)
-    found: Look = {}
-    try:
-        for core in cores:
-            pin((core,))
-            filling_s, following_s = pieces_s(_SLOTS, _LINKS, _TIMES)
-            found[core] = filling_s / following_s
-    finally:
-        os.sched_setaffinity(0, usual)
-    return found
+
+@functools.cache
+def _threads(cores: tuple[int, ...]) -> Lanes:
+    """One that looks for each core, until the process ends."""
+    each = 2 * _TIMES
+    lanes = [
+        Lane(
+            Device(f"core {core}", core_ids=(core,)),
+            tuple(range(i * each, (i + 1) * each)),
+            ((),) * each,
+        )
+        for i, core in enumerate(cores)
+    ]
+    return Lanes(lanes, each * len(lanes), _piece)
+
+
+def _piece(number: int) -> None:
+    from profiling.measuring.siblings_compiled import fill_slots, follow_chain
+
+    if number % 2:
+        follow_chain(_LINKS)
+    else:
+        fill_slots(_SLOTS)

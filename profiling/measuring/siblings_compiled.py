@@ -1,6 +1,4 @@
-"""Two pieces of work in registers alone, and what the clock says of them (compiled)."""
-
-import time
+"""Two pieces of work in registers alone (compiled)."""
 
 from placement.compiled.jit import jit
 
@@ -23,16 +21,3 @@ def follow_chain(rounds: int) -> int:
     for _ in range(rounds):
         x = x * 6364136223846793005 + 1442695040888963407
     return x
-
-
-def pieces_s(slots: int, links: int, times: int) -> tuple[float, float]:
-    """Seconds of both pieces, of so many rounds: the least of some, so that no interrupt counts."""
-    filling_s, following_s = [], []
-    for _ in range(times):
-        begun_s = time.perf_counter()
-        fill_slots(slots)
-        between_s = time.perf_counter()
-        follow_chain(links)
-        filling_s.append(between_s - begun_s)
-        following_s.append(time.perf_counter() - between_s)
-    return min(filling_s), min(following_s)

@@ -88,7 +88,8 @@ def _clock_into(typing_context: Any, address: Any, where: Any) -> Any:
 
 
 @inlined
-def _now_ns(functions: Ints, now: Ints) -> int:
+def now_ns(functions: Ints, now: Ints) -> int:
+    """Nanoseconds of the clock among these addresses; `now` (1,) is where it may write."""
     if functions[4]:
         _clock_into(functions[4], now.ctypes.data)
     else:
@@ -135,7 +136,7 @@ def run_round(
     """
     slots = arguments.shape[1]
     status[1] = max(status[1] - 1, 0)
-    bounds_s[0] = _now_ns(functions, now) / 1e9
+    bounds_s[0] = now_ns(functions, now) / 1e9
     for i in range(len(stages)):
         sample = number - stages[i]
         if sample < 0 or sample >= limit:
@@ -145,35 +146,35 @@ def run_round(
             lock = waits[j, slot]
             resumed_s[j] = np.nan
             if _acquire(functions[1], lock, 0) == 0:
-                last_ns = _now_ns(functions, now)
+                last_ns = now_ns(functions, now)
                 until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
                 while _acquire(functions[1], lock, 0) == 0:
-                    time_ns = _now_ns(functions, now)
+                    time_ns = now_ns(functions, now)
                     if time_ns - last_ns > ABSENCE_NS:
                         status[1] = ROUNDS_ASLEEP
                     last_ns = time_ns
                     if time_ns >= until_ns or status[1] != 0:
                         _acquire(functions[1], lock, 1)
                         break
-                resumed_s[j] = _now_ns(functions, now) / 1e9
+                resumed_s[j] = now_ns(functions, now) / 1e9
         if over[0] != 0:
             return -1
-        start_s[i] = _now_ns(functions, now) / 1e9
+        start_s[i] = now_ns(functions, now) / 1e9
         given = arguments[i, slot]
         status[0] = _call(functions[0], given[0], given[1], given[2])
-        end_s[i] = _now_ns(functions, now) / 1e9
+        end_s[i] = now_ns(functions, now) / 1e9
         if status[0] != 0:
             return i
         for j in range(first_signal[i], first_signal[i + 1]):
             _release(functions[2], signals[j, slot])
-    last_ns = _now_ns(functions, now)
+    last_ns = now_ns(functions, now)
     bounds_s[1] = last_ns / 1e9
     if limit != 1:
         return len(stages)
     num_rounds[lane] += 1
     until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
     while num_rounds.min() < num_rounds[lane] and over[0] == 0 and last_ns < until_ns:
-        time_ns = _now_ns(functions, now)
+        time_ns = now_ns(functions, now)
         if time_ns - last_ns > ABSENCE_NS:
             status[1] = ROUNDS_ASLEEP
             break

@@ -98,7 +98,7 @@ class NativeLanes:
         self._run_round, self._error = run_round, slots[0].error
         keys = [(p, lane.device.name) for lane in lanes for a in lane.awaits for p in a]
         self._locks = _Locks(dict.fromkeys(keys), len(slots))
-        self._functions = _functions(slots[0].function)
+        self._functions = functions_of(slots[0].function)
         self._over = np.zeros(1, np.int64)
         self._num_rounds = np.zeros(len(lanes), np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
@@ -215,8 +215,8 @@ def _address(name: str) -> int:
     return 0 if found is None else int(ctypes.cast(found, ctypes.c_void_p).value or 0)
 
 
-def _functions(segment: int) -> Ints:
-    """The addresses that `run_round` calls."""
+def functions_of(segment: int = 0) -> Ints:
+    """The addresses that compiled lanes call: of a segment, of locks, and of a clock."""
     writes = _address(_CLOCK_THAT_WRITES)
     returns = 0 if writes else _address(_CLOCK)
     names = (_address(_ACQUIRE), _address(_RELEASE))

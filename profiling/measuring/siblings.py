@@ -21,15 +21,17 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from placement.core.graph import Ints
 from placement.core.machine import Device
 from profiling import backends
 from profiling.devices.cores import can_pin, usable_cores
 from profiling.devices.lanes import Lane, Lanes
+from profiling.devices.native import functions_of, why_not
 from profiling.measuring.load import patience
 
 # Rounds of the two pieces: some 50 us and 10 us. The middle one of so many counts, for the first
 # and the last may not be beside those of another core, and one may be interrupted.
-_SLOTS, _LINKS, _TIMES = 30_000, 60_000, 3
+_SLOTS, _LINKS, _TIMES = 30_000, 5_000, 3
 _TIMEOUT_S = 10.0
 # A core that is alone shows about this percentile of all looks at it, hardly ever so much more.
 _ALONE_PERCENTILE, MOST_ABOVE = 5, 0.12
@@ -42,8 +44,8 @@ _FEWEST_SHARE, _FEWEST = 0.2, 3
 _MOST_TRIES, _PAUSE_S = 3, 0.005
 T = TypeVar("T")
 Look = dict[int, float]
-# By core, what looks of this process have shown, whoever looked.
-_seen: dict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_MOST_LOOKS))
+# By core and those that are looked at together, what looks of this process have shown.
+_seen: dict[tuple[int, ...], deque[float]] = defaultdict(lambda: deque(maxlen=_MOST_LOOKS))
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,12 @@ class Siblings:
     ) -> None:
         self._left_s = patience() if patience_s is None else patience_s
         self._look, self._clock, self._sleep = look or _look, clock, sleep
-        looks = self._left_s > 0 and (look is not None or can_pin())
+        looks = self._left_s > 0 and (look is not None or (can_pin() and not why_not()))
         self._cores = tuple(cores) if looks else ()
         self._last: Look = {}
         self._last_s = self._asked_s = -1.0
         self.num = self.num_beside = self.num_again = 0
-        while any(len(_seen[core]) < _FIRST_LOOKS for core in self._cores):
+        while any(len(self._seen(core)) < _FIRST_LOOKS for core in self._cores):
             self._now()
 
     def around(self, work: Callable[[], T]) -> Looked[T]:
@@ -132,18 +134,23 @@ class Siblings:
         return self.num_beside / max(1, self.num)
 
     def _alone(self, row: Sequence[Looked[T]]) -> list[Looked[T]]:
-        usual = {core: float(np.percentile(_seen[core], _ALONE_PERCENTILE)) for core in self._cores}
+        usual = {
+            core: float(np.percentile(self._seen(core), _ALONE_PERCENTILE)) for core in self._cores
+        }
         return [
             looked
             for looked in row
             if all(ratio <= (1 + MOST_ABOVE) * usual[core] for core, ratio in looked.ratio.items())
         ]
 
+    def _seen(self, core: int) -> deque[float]:
+        return _seen[core, *self._cores]
+
     def _now(self) -> Look:
         self._last = self._look(self._cores) if self._cores else {}
         self._last_s = self._clock()
         for core, ratio in self._last.items():
-            _seen[core].append(ratio)
+            self._seen(core).append(ratio)
         return self._last
 
 
@@ -161,37 +168,35 @@ def siblings(devices: Iterable[Device] | None) -> Siblings:
 
 def warm_up() -> None:
     """Have the pieces compiled, so that no first look waits for it."""
-    _piece(0)
-    _piece(1)
+    if not why_not():
+        _Looker(()).time(np.zeros((1, 2), np.int64))
+
+
+class _Looker:
+    """A thread for each of some cores that times both pieces there, all at once."""
+
+    def __init__(self, cores: tuple[int, ...]) -> None:
+        self._functions, self._now = functions_of(), [np.zeros(1, np.int64) for _ in cores]
+        self._found = [np.zeros((_TIMES + 1, 2), np.int64) for _ in cores]
+        devices = [Device(f"core {core}", core_ids=(core,)) for core in cores]
+        lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
+        self._lanes = Lanes(lanes, len(lanes), lambda i: self.time(self._found[i], self._now[i]))
+
+    def time(self, found: Ints, now: Ints | None = None) -> None:
+        from profiling.measuring.siblings_compiled import time_pieces
+
+        where = np.zeros(1, np.int64) if now is None else now
+        time_pieces(_SLOTS, _LINKS, self._functions, where, found)
+
+    def ratios(self) -> list[float]:
+        self._lanes.step(_TIMEOUT_S)
+        middle = [np.median(found[:_TIMES], axis=0) for found in self._found]
+        return [float(filling / following) for filling, following in middle]
+
+
+_looker = functools.cache(_Looker)
 
 
 def _look(cores: Sequence[int]) -> Look:
     """Both pieces on all of these cores at once."""
-    step = _threads(tuple(cores)).step(_TIMEOUT_S)
-    took_s = np.subtract(step.end_s, step.start_s).reshape(len(cores), _TIMES, 2)
-    middle_s = np.median(took_s, axis=1)
-    return dict(zip(cores, (middle_s[:, 0] / middle_s[:, 1]).tolist(), strict=True))
-
-
-@functools.cache
-def _threads(cores: tuple[int, ...]) -> Lanes:
-    """One that looks for each core, until the process ends."""
-    each = 2 * _TIMES
-    lanes = [
-        Lane(
-            Device(f"core {core}", core_ids=(core,)),
-            tuple(range(i * each, (i + 1) * each)),
-            ((),) * each,
-        )
-        for i, core in enumerate(cores)
-    ]
-    return Lanes(lanes, each * len(lanes), _piece)
-
-
-def _piece(number: int) -> None:
-    from profiling.measuring.siblings_compiled import fill_slots, follow_chain
-
-    if number % 2:
-        follow_chain(_LINKS)
-    else:
-        fill_slots(_SLOTS)
+    return dict(zip(cores, _looker(tuple(cores)).ratios(), strict=True))

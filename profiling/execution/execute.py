@@ -4,6 +4,7 @@ One thread per device runs the segments that were simulated, in the same order; 
 a comparison of its outputs with those of the unplaced model, and says which device computed.
 """
 
+import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -205,15 +206,17 @@ def _steps(
 ) -> list[Step]:
     """Those that count; of more that are made because of a busy sibling nobody is told."""
     step = partial(safe_step, lanes, program, options.step_timeout_s)
-    for _ in range(options.warmup):
-        step()
-    rows: list[Looked[Step]] = []
-    while beside.goes_on(options.steps, rows):
-        rows.append(beside.around(step))
-        if len(rows) <= options.steps:
-            for event in span_events(schedule, rows[-1].value, len(rows) - 1):
+    warm_s = [step().seconds for _ in range(options.warmup)]
+    stretch = beside.stretch(step, min(warm_s, default=math.inf), options.steps)
+    wanted, told = math.ceil(options.steps / stretch.num), 0
+    rows: list[Looked[list[Step]]] = []
+    while beside.goes_on(wanted, rows):
+        rows.append(beside.around(stretch))
+        for made in rows[-1].value[: options.steps - told]:
+            for event in span_events(schedule, made, told):
                 emit(event)
-    return beside.kept(rows, options.steps)
+            told += 1
+    return [step for steps in beside.kept(rows, wanted) for step in steps][: options.steps]
 
 
 def emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:

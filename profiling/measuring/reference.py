@@ -1,9 +1,10 @@
 """The model as its runtime runs it unplaced: the reference for outputs and for step times."""
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 from placement.core.machine import Device
@@ -90,8 +91,10 @@ def _median_s(
         taken_s = safe_step(lanes, program, timeout_s).seconds
         num_steps = min(MOST_STEPS, max(FEWEST_STEPS, round(STEPS_S / max(taken_s, 1e-9))))
         beside = siblings(None if device is None else (device,))
-        steps = beside.measured(lambda: safe_step(lanes, program, timeout_s), num_steps)
-        return statistics.median(step.seconds for step in steps)
+        step = partial(safe_step, lanes, program, timeout_s)
+        stretch = beside.stretch(step, taken_s, num_steps)
+        stretches = beside.measured(stretch, math.ceil(num_steps / stretch.num))
+        return statistics.median(step.seconds for steps in stretches for step in steps)
     finally:
         release([program], [lanes])
 

@@ -38,6 +38,8 @@ _ALONE_PERCENTILE, MOST_ABOVE = 5, 0.12
 _FIRST_LOOKS, _MOST_LOOKS = 40, 4000
 # A look holds for so long: from the end of one step to the start of the next.
 _FRESH_S = 0.001
+# Steps that are looked at together take about so long.
+_STRETCH_S = 0.02
 # Where fewer than these were alone, all count.
 _FEWEST_SHARE, _FEWEST = 0.2, 3
 # For each that is wanted so many are tried, and so long is waited before one that is tried again.
@@ -54,6 +56,22 @@ class Looked(Generic[T]):
 
     value: T
     ratio: Look
+
+
+@dataclass(frozen=True)
+class Stretch(Generic[T]):
+    """Some steps in a row between two looks, after one that does not count: a look sends threads to
+    sleep that keep trying for the next step.
+    """
+
+    step: Callable[[], T]
+    num: int
+    num_before: int
+
+    def __call__(self) -> list[T]:
+        for _ in range(self.num_before):
+            self.step()
+        return [self.step() for _ in range(self.num)]
 
 
 class Siblings:
@@ -120,6 +138,13 @@ class Siblings:
             self.num_beside += len(row) - len(self._alone(row))
         self.num += min(wanted, len(alone))
         return [looked.value for looked in alone[:wanted]]
+
+    def stretch(self, step: Callable[[], T], step_s: float, most: int) -> "Stretch[T]":
+        """Steps of about so many seconds, as many as fill the time between two looks."""
+        if not self._cores:
+            return Stretch(step, 1, 0)
+        num = max(1, min(most, round(_STRETCH_S / max(step_s, 1e-9))))
+        return Stretch(step, num, int(num > 1))
 
     def measured(self, work: Callable[[], T], wanted: int) -> list[T]:
         """Values of the work that were alone: as many as are wanted, if patience allows."""

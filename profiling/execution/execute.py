@@ -32,9 +32,10 @@ from profiling.execution.spans import measured_timeline, span_events
 from profiling.measuring.load import watch
 from profiling.measuring.outputs import ROUNDING
 from profiling.measuring.reference import Expected, baseline_s, release, safe_step
-from profiling.measuring.siblings import Looked, Siblings, siblings
+from profiling.measuring.siblings import MOST_TRIES, Looked, Siblings, siblings
 
 BY_DEFAULT = RunOptions()
+AGAIN = "making steps anew beside which the other thread of a core was busy"
 BY_ROUNDING = (
     f"The outputs are within {ROUNDING:g} times of how far rounding alone moves them: the unplaced"
     " model ran once more from numbers that are off in their last places."
@@ -204,14 +205,17 @@ def _steps(
     emit: Emit,
     beside: Siblings,
 ) -> list[Step]:
-    """Those that count; of more that are made because of a busy sibling nobody is told."""
+    """Those that count; of more, because of a busy sibling, it is only told how many there are."""
     step = partial(safe_step, lanes, program, options.step_timeout_s)
     warm_s = [step().seconds for _ in range(options.warmup)]
     stretch = beside.stretch(step, min(warm_s, default=math.inf), options.steps)
     wanted, told = math.ceil(options.steps / stretch.num), 0
     rows: list[Looked[list[Step]]] = []
+    most_again = (MOST_TRIES - 1) * wanted
     while beside.goes_on(wanted, rows):
         rows.append(beside.around(stretch))
+        if (again := len(rows) - wanted) > 0:
+            emit({"event": "progress", "what": AGAIN, "step": again, "of": most_again})
         for made in rows[-1].value[: options.steps - told]:
             for event in span_events(schedule, made, told):
                 emit(event)

@@ -22,7 +22,7 @@ from profiling.backends.base import Compiled
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.measuring.links import MOST_BYTES_PER_S
 from profiling.measuring.reference import release, safe_step, settled_step
-from profiling.measuring.siblings import Looked, siblings
+from profiling.measuring.siblings import siblings
 
 BUDGET_S = 2.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 40
@@ -98,12 +98,9 @@ def crossing_cost(
                 for lane, program in zip(lanes, programs, strict=True)
             )
         rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
-        beside = siblings(pair)
-        rows: list[list[Looked[Step]]] = [[] for _ in programs]
-        while beside.goes_on(rounds, *rows):
-            for row, lane, program in zip(rows, lanes, programs, strict=True):
-                row.append(beside.around(partial(settled_step, lane, program, timeout_s)))
-        there, here = (beside.kept(row, rounds) for row in rows)
+        pairs = zip(lanes, programs, strict=True)
+        step_of_each = [partial(settled_step, lane, program, timeout_s) for lane, program in pairs]
+        there, here = siblings(pair).in_turns(step_of_each, rounds)
     finally:
         release(programs, lanes)
     longer_s = np.median([_seconds(step) for step in there], axis=0)

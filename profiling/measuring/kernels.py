@@ -30,12 +30,12 @@ from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
-from profiling.devices.lanes import Lane, Lanes, Step
+from profiling.devices.lanes import Lane, Lanes
 from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
 from profiling.measuring.reference import baseline_s, release, safe_step, settled_step
-from profiling.measuring.siblings import Looked, Siblings, siblings
+from profiling.measuring.siblings import Siblings, siblings
 
 # Runtime, provider or own name, and number of cores.
 Kind = tuple[str, str, int]
@@ -173,11 +173,9 @@ def _timed(
             for lane, program in zip(lanes, programs, strict=True)
         )
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
-    rows: list[list[Looked[Step]]] = [[] for _ in programs]
-    while beside.goes_on(rounds, *rows):
-        for row, lane, program in zip(rows, lanes, programs, strict=True):
-            row.append(beside.around(partial(settled_step, lane, program, TIMEOUT_S)))
-    steps, whole, unplaced = (beside.kept(row, rounds) for row in rows)
+    pairs = zip(lanes, programs, strict=True)
+    step_of_each = [partial(settled_step, lane, program, TIMEOUT_S) for lane, program in pairs]
+    steps, whole, unplaced = beside.in_turns(step_of_each, rounds)
     start_s = np.array([step.start_s for step in steps])
     end_s = np.array([step.end_s for step in steps])
     return (
@@ -237,17 +235,13 @@ def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, 
     lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
     together = Lanes(lanes, len(pair), lambda i: programs[i].run(0))
     alone = [_alone(device, 1, program) for device, program in zip(pair, programs, strict=True)]
-    beside = siblings(pair)
-    rows: list[list[Looked[Step]]] = [[] for _ in range(1 + len(alone))]
     try:
         for _ in range(WARMUP):
             taken_s = together.step(TIMEOUT_S).seconds
             taken_s += sum(lane.step(TIMEOUT_S).seconds for lane in alone)
         rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(TOGETHER_S / max(taken_s, 1e-6))))
-        while beside.goes_on(rounds, *rows):
-            for row, steps in zip(rows, (together, *alone), strict=True):
-                row.append(beside.around(partial(steps.step, TIMEOUT_S)))
-        both, *each = (beside.kept(row, rounds) for row in rows)
+        step_of_each = [partial(steps.step, TIMEOUT_S) for steps in (together, *alone)]
+        both, *each = siblings(pair).in_turns(step_of_each, rounds)
     finally:
         release(programs, (together, *alone))
     slower = [

@@ -21,7 +21,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from placement.core.graph import Ints
 from placement.core.machine import Device
 from profiling import backends
 from profiling.devices.cores import can_pin, usable_cores
@@ -43,7 +42,7 @@ _STRETCH_S = 0.02
 # Where fewer than these were alone, all count.
 _FEWEST_SHARE, _FEWEST = 0.2, 3
 # For each that is wanted so many are tried, and so long is waited before one that is tried again.
-_MOST_TRIES, _PAUSE_S = 3, 0.005
+MOST_TRIES, _PAUSE_S = 3, 0.005
 T = TypeVar("T")
 Look = dict[int, float]
 # By core and those that are looked at together, what looks of this process have shown.
@@ -120,7 +119,7 @@ class Siblings:
         self._asked_s = now_s
         if tried < wanted:
             return True
-        if not self._cores or tried >= _MOST_TRIES * wanted or self._left_s <= 0:
+        if not self._cores or tried >= MOST_TRIES * wanted or self._left_s <= 0:
             return False
         if all(len(self._alone(row)) >= wanted for row in rows):
             return False
@@ -148,10 +147,16 @@ class Siblings:
 
     def measured(self, work: Callable[[], T], wanted: int) -> list[T]:
         """Values of the work that were alone: as many as are wanted, if patience allows."""
-        row: list[Looked[T]] = []
-        while self.goes_on(wanted, row):
-            row.append(self.around(work))
-        return self.kept(row, wanted)
+        (found,) = self.in_turns([work], wanted)
+        return found
+
+    def in_turns(self, works: Sequence[Callable[[], T]], wanted: int) -> list[list[T]]:
+        """The same of several works, one after the other in each round."""
+        rows: list[list[Looked[T]]] = [[] for _ in works]
+        while self.goes_on(wanted, *rows):
+            for row, work in zip(rows, works, strict=True):
+                row.append(self.around(work))
+        return [self.kept(row, wanted) for row in rows]
 
     @property
     def share(self) -> float:
@@ -194,29 +199,30 @@ def siblings(devices: Iterable[Device] | None) -> Siblings:
 def warm_up() -> None:
     """Have the pieces compiled, so that no first look waits for it."""
     if not why_not():
-        _Looker(()).time(np.zeros((1, 2), np.int64))
+        _look(usable_cores()[:1])
 
 
 class _Looker:
     """A thread for each of some cores that times both pieces there, all at once."""
 
     def __init__(self, cores: tuple[int, ...]) -> None:
-        self._functions, self._now = functions_of(), [np.zeros(1, np.int64) for _ in cores]
-        self._found = [np.zeros((_TIMES + 1, 2), np.int64) for _ in cores]
+        self._functions = functions_of()
+        self._now = np.zeros((len(cores), 1), np.int64)
+        self._found = np.zeros((len(cores), _TIMES + 1, 2), np.int64)
         devices = [Device(f"core {core}", core_ids=(core,)) for core in cores]
         lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
-        self._lanes = Lanes(lanes, len(lanes), lambda i: self.time(self._found[i], self._now[i]))
-
-    def time(self, found: Ints, now: Ints | None = None) -> None:
-        from profiling.measuring.siblings_compiled import time_pieces
-
-        where = np.zeros(1, np.int64) if now is None else now
-        time_pieces(_SLOTS, _LINKS, self._functions, where, found)
+        self._lanes = Lanes(lanes, len(lanes), self._time)
 
     def ratios(self) -> list[float]:
         self._lanes.step(_TIMEOUT_S)
-        middle = [np.median(found[:_TIMES], axis=0) for found in self._found]
-        return [float(filling / following) for filling, following in middle]
+        filling, following = np.median(self._found[:, :_TIMES], axis=1).T
+        ratios: list[float] = (filling / following).tolist()
+        return ratios
+
+    def _time(self, number: int) -> None:
+        from profiling.measuring.siblings_compiled import time_pieces
+
+        time_pieces(_SLOTS, _LINKS, self._functions, self._now[number], self._found[number])
 
 
 _looker = functools.cache(_Looker)

@@ -1,5 +1,6 @@
 """Live runs: results, events, inputs, limits, and what happens when something goes wrong."""
 
+import itertools
 import time
 from types import SimpleNamespace
 
@@ -16,7 +17,9 @@ from placement.core.verb_options import RunOptions
 from placement.simulator.critical_path import critical_path
 from placement.simulator.simulate import simulate
 from profiling import backends
+from profiling.execution import execute as execution
 from profiling.execution.execute import execute
+from profiling.measuring.siblings import Siblings
 from tests.profiling.live import diamond, problem_of, random_schedule, saved, two_lanes
 
 
@@ -278,3 +281,39 @@ def test_a_machine_on_a_virtual_clock_does_what_the_simulation_says(tmp_path):
     assert run.step_s == (run.timeline.step_s,) * 3
     assert run.baseline_s == {"cpu:0": pytest.approx(4e-3), "cpu:1": pytest.approx(4e-3)}
     assert [e["event"] for e in events].count("step") == 3
+
+
+# What a core has shown is kept for the whole process, so each test has one of its own.
+cores = itertools.count(20_000)
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    """The sibling of a core that is busy from the first step on."""
+    core, looks = next(cores), iter([1.0] * 40)
+    made = Siblings([core], patience_s=10.0, look=lambda asked: {core: next(looks, 1.5)})
+    monkeypatch.setattr(execution, "siblings", lambda devices: made)
+
+
+def test_steps_beside_a_busy_sibling_are_made_anew_and_told_and_count_where_all_are(live, beside):
+    model, problem, schedule = live
+    events = []
+    run = execute(
+        problem, schedule, RunOptions(steps=4), model=model, emit=events.append, baselines=False
+    )
+    told = [event for event in events if event["event"] == "progress"]
+    assert [event["step"] for event in told] == [*range(1, len(told) + 1)]
+    assert told and len(told) == told[-1]["of"] and told[0]["what"] == execution.AGAIN
+    assert len(run.step_s) == 4 and run.load.beside == 1.0 and run.load.is_busy
+    assert [event["index"] for event in events if event["event"] == "step"] == [0, 1, 2, 3]
+
+
+def test_a_run_can_be_ended_while_steps_are_made_anew(live, beside):
+    model, problem, schedule = live
+
+    def listening(event):
+        if event["event"] == "progress":
+            raise InterruptedError("enough")
+
+    with pytest.raises(InterruptedError, match="enough"):
+        execute(problem, schedule, RunOptions(steps=4), model=model, emit=listening)

@@ -10,6 +10,10 @@ sibling, a chain in which each instruction waits for the last takes the same; so
 constant of the core as long as it is alone, at whatever clock. What was measured while the ratio
 was higher, before or after, is measured again while patience lasts. All cores are looked at
 together: those of a virtual machine may be siblings of each other for a while.
+
+Where a core is seldom alone, the moments when it is say little of what people will see, and a
+profile that caught them would not agree with a run that did not. So all counts there, as it comes,
+in profiles and runs alike.
 """
 
 import functools
@@ -33,7 +37,9 @@ from profiling.measuring.load import patience
 _SLOTS, _LINKS, _TIMES = 30_000, 5_000, 3
 _TIMEOUT_S = 10.0
 # A core that is alone shows about this percentile of all looks at it, hardly ever so much more.
-_ALONE_PERCENTILE, MOST_ABOVE = 5, 0.12
+_ALONE_PERCENTILE, MOST_ABOVE = 1, 0.12
+# One that is beside a busy sibling in more than this share of looks is seldom alone.
+_SELDOM_ALONE = 0.5
 _FIRST_LOOKS, _MOST_LOOKS = 40, 4000
 # A look holds for so long: from the end of one step to the start of the next.
 _FRESH_S = 0.001
@@ -51,10 +57,21 @@ _seen: dict[tuple[int, ...], deque[float]] = defaultdict(lambda: deque(maxlen=_M
 
 @dataclass(frozen=True)
 class Looked(Generic[T]):
-    """What a measurement gave, and the higher of the ratios before and after it, by core."""
+    """What a measurement gave, and the ratios before and after it, by core."""
 
     value: T
-    ratio: Look
+    before: Look
+    after: Look
+
+    @property
+    def ratio(self) -> Look:
+        """The higher of both."""
+        return {core: max(ratio, self.after[core]) for core, ratio in self.before.items()}
+
+    def is_below(self, limits: Look) -> bool:
+        """Whether no core looked higher than its limit, where it has one."""
+        ratio = self.ratio
+        return all(ratio[core] <= limit for core, limit in limits.items())
 
 
 @dataclass(frozen=True)
@@ -96,6 +113,8 @@ class Siblings:
         self._cores = tuple(cores) if looks else ()
         self._last: Look = {}
         self._last_s = self._asked_s = -1.0
+        # The ratios of what was measured, by core.
+        self._found: dict[int, list[float]] = {core: [] for core in self._cores}
         self.num = self.num_beside = self.num_again = 0
         while any(len(self._seen(core)) < _FIRST_LOOKS for core in self._cores):
             self._now()
@@ -106,7 +125,10 @@ class Siblings:
         before = self._last if fresh else self._now()
         value = work()
         after = self._now()
-        return Looked(value, {core: max(before[core], after[core]) for core in self._cores})
+        looked = Looked(value, before, after)
+        for core, ratio in looked.ratio.items():
+            self._found[core].append(ratio)
+        return looked
 
     def goes_on(self, wanted: int, *rows: Sequence[Looked[T]]) -> bool:
         """Whether to measure once more, to have so many in each row that were alone.
@@ -121,22 +143,30 @@ class Siblings:
             return True
         if not self._cores or tried >= MOST_TRIES * wanted or self._left_s <= 0:
             return False
-        if all(len(self._alone(row)) >= wanted for row in rows):
+        limits = self._limits()
+        if all(sum(looked.is_below(limits) for looked in row) >= wanted for row in rows):
             return False
         self._sleep(_PAUSE_S)
         self.num_again += 1
         return True
 
     def kept(self, row: Sequence[Looked[T]], wanted: int) -> list[T]:
-        """So many values that were alone, by all that is known by now; the first ones of all where
-        those are too few to say anything.
+        """So many values that were alone, by all that is known by now; where those are too few to
+        say anything, or cores are seldom alone, as many of all, from the first to the last.
         """
-        alone = self._alone(row)
-        if len(alone) < min(len(row), wanted, max(_FEWEST, _FEWEST_SHARE * wanted)):
-            alone, row = list(row), row[:wanted]
-            self.num_beside += len(row) - len(self._alone(row))
-        self.num += min(wanted, len(alone))
-        return [looked.value for looked in alone[:wanted]]
+        limits = self._limits()
+        often_alone = {
+            core: limit
+            for core, limit in limits.items()
+            if _share_above(limit, self._found[core]) <= _SELDOM_ALONE
+        }
+        calm = [looked for looked in row if looked.is_below(often_alone)]
+        if len(calm) < min(len(row), wanted, max(_FEWEST, _FEWEST_SHARE * wanted)):
+            calm = list(row)
+        kept = calm[:wanted] if often_alone.keys() == limits.keys() else _spread(calm, wanted)
+        self.num += len(kept)
+        self.num_beside += sum(not looked.is_below(limits) for looked in kept)
+        return [looked.value for looked in kept]
 
     def stretch(self, step: Callable[[], T], step_s: float, most: int) -> "Stretch[T]":
         """Steps of about so many seconds, as many as fill the time between two looks."""
@@ -163,15 +193,12 @@ class Siblings:
         """Of what was kept, the share that was beside a busy sibling."""
         return self.num_beside / max(1, self.num)
 
-    def _alone(self, row: Sequence[Looked[T]]) -> list[Looked[T]]:
-        usual = {
-            core: float(np.percentile(self._seen(core), _ALONE_PERCENTILE)) for core in self._cores
+    def _limits(self) -> Look:
+        """The highest ratio of a core that is alone."""
+        return {
+            core: (1 + MOST_ABOVE) * float(np.percentile(self._seen(core), _ALONE_PERCENTILE))
+            for core in self._cores
         }
-        return [
-            looked
-            for looked in row
-            if all(ratio <= (1 + MOST_ABOVE) * usual[core] for core, ratio in looked.ratio.items())
-        ]
 
     def _seen(self, core: int) -> deque[float]:
         return _seen[core, *self._cores]
@@ -200,6 +227,15 @@ def warm_up() -> None:
     """Have the pieces compiled, so that no first look waits for it."""
     if not why_not():
         _look(usable_cores()[:1])
+
+
+def _spread(row: list[Looked[T]], wanted: int) -> list[Looked[T]]:
+    """So many of a row, at even distances."""
+    return row if len(row) <= wanted else [row[i * len(row) // wanted] for i in range(wanted)]
+
+
+def _share_above(limit: float, ratios: Sequence[float]) -> float:
+    return sum(ratio > limit for ratio in ratios) / max(1, len(ratios))
 
 
 class _Looker:

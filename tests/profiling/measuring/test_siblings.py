@@ -90,10 +90,20 @@ def test_it_ends_where_a_sibling_stays_busy_and_says_so(patience_s, most):
 
 def test_a_few_that_were_alone_count_more_than_many_that_were_not():
     computer = Computer()
-    beside = computer.beside(0.1)
-    computer.busy = ((computer.now_s + 0.07, 1e9),)
-    assert beside.measured(computer.step, 10) == [0.02] * 3
+    beside = computer.beside(0.05)
+    computer.busy = ((computer.now_s + 0.15, 1e9),)
+    assert beside.measured(computer.step, 10) == [0.02] * 7
     assert beside.share == 0.0
+
+
+def test_where_a_core_is_seldom_alone_all_counts_as_it_comes():
+    computer = Computer()
+    beside = computer.beside()
+    begun_s = computer.now_s
+    # Alone for a quarter of the time.
+    computer.is_busy = lambda: (computer.now_s - begun_s) % 0.4 > 0.1
+    found = beside.measured(computer.step, 40)
+    assert 6 < found.count(0.02) < 16 and beside.share >= found.count(0.03) / 40
 
 
 def test_rows_take_turns_until_each_has_enough():

@@ -5,6 +5,7 @@ compiled code can be kept on disk. Such a call may change all memory as far as t
 so what another thread has written is read anew after it.
 """
 
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -17,10 +18,14 @@ from placement.compiled.jit import inlined, jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 
-# Between two tries there is less than a microsecond, unless the system gave the core to others.
-ABSENCE_NS = 100_000
+# Between two tries there is less than a microsecond, unless the core was given to others: to a
+# process that wants it, for some milliseconds; for less only to what is soon done, or by the host.
+ABSENCE_NS = 1_000_000
 ROUNDS_ASLEEP = 10
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
+# Tells a core that its thread only tries, so that another one on the same core gets its slots.
+_X86, _ARM = ("llvm.x86.sse2.pause", ()), ("llvm.aarch64.hint", (ir.Constant(_INT, 1),))
+_RELAX = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}
 
 
 def _intrinsic(typed: Callable[..., Any]) -> Any:
@@ -87,6 +92,20 @@ def _clock_into(typing_context: Any, address: Any, where: Any) -> Any:
     return types.int64(types.int64, types.int64), generated
 
 
+@_intrinsic
+def _relax(typing_context: Any) -> Any:
+    """Leave the core to its other hardware thread for a moment, where there is a way to say so."""
+
+    def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        if known := _RELAX.get(platform.machine()):
+            name, told = known
+            kind = ir.FunctionType(ir.VoidType(), [value.type for value in told])
+            builder.call(builder.module.declare_intrinsic(name, (), kind), told)
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(), generated
+
+
 @inlined
 def now_ns(functions: Ints, now: Ints) -> int:
     """Nanoseconds of the clock among these addresses; `now` (1,) is where it may write."""
@@ -149,6 +168,7 @@ def run_round(
                 last_ns = now_ns(functions, now)
                 until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
                 while _acquire(functions[1], lock, 0) == 0:
+                    _relax()
                     time_ns = now_ns(functions, now)
                     if time_ns - last_ns > ABSENCE_NS:
                         status[1] = ROUNDS_ASLEEP
@@ -174,6 +194,7 @@ def run_round(
     num_rounds[lane] += 1
     until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
     while num_rounds.min() < num_rounds[lane] and over[0] == 0 and last_ns < until_ns:
+        _relax()
         time_ns = now_ns(functions, now)
         if time_ns - last_ns > ABSENCE_NS:
             status[1] = ROUNDS_ASLEEP

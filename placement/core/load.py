@@ -48,6 +48,11 @@ class Load:
         return self._is_shared or self.beside > 0.0
 
     @property
+    def share(self) -> float:
+        """Of what counts, the share that others disturbed."""
+        return 1.0 if self._is_shared else self.beside
+
+    @property
     def words(self) -> str:
         """How much others computed."""
         said = f"other programs computed on {self.others_cores:.2g} of {_cores(self.num_cores)}"

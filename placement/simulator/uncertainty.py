@@ -3,11 +3,11 @@
 Three things are added up. What kernels scatter: the interquartile ranges of the profile, of the
 kernels on the critical path, as standard deviations that do not depend on each other (the root of
 the sum of their squares, 1.645 of it). What a computer drifts between the profile and the step, and
-what the rules leave out: `DRIFT` of the step, either way; on a quiet one, too, the same program
-takes 2.1 ms now and 2.5 a few seconds later, since what others leave of the last cache changes. And
-each hand-over on the critical path, which takes up to `HAND_OVER_S` longer where a core that has
-slept must be woken and finds its caches cold, and hardly ever less. Both hold nine of ten of the
-480 cases of two runs of `benchmarks/live/fidelity.py`, 92 and 86 % of one and of the other.
+what the rules leave out: `DRIFT` of the step, either way, and up to `BUSY_DRIFT` by the share of
+the profile that others disturbed, for they do so now more and now less. And each hand-over on the
+critical path, which takes up to `HAND_OVER_S` longer where a core that has slept must be woken and
+finds its caches cold, and hardly ever less. All three hold about nine of ten in several runs of
+`benchmarks/live/fidelity.py` beside busy and quiet neighbours (`benchmarks/README.md`).
 """
 
 import math
@@ -17,7 +17,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span
 
-DRIFT, HAND_OVER_S = 0.08, 1.5e-5
+DRIFT, BUSY_DRIFT, HAND_OVER_S = 0.04, 0.1, 1.5e-5
 # Of a normal distribution: standard deviations that hold nine of ten, and an interquartile range.
 NINE_OF_TEN, QUARTILES = 1.645, 1.349
 Range = tuple[float, float]
@@ -38,7 +38,9 @@ def range_of(
         return None
     scattered_s = NINE_OF_TEN * math.sqrt(_variance(problem, schedule, path))
     handed_over = sum(span.kind == "transfer" and span.segment >= 0 for span in path)
-    wider_s = step_s * (1 + DRIFT) + scattered_s
+    disturbed = costs.load.share if costs.load else 0.0
+    drift = DRIFT + disturbed * (BUSY_DRIFT - DRIFT)
+    wider_s = step_s * (1 + drift) + scattered_s
     # As many times less as it may be more: times are never below zero.
     low_s = step_s**2 / wider_s if wider_s else 0.0
     return low_s, wider_s + handed_over * HAND_OVER_S

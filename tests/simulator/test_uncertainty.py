@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import placement as pl
+from placement.core.load import Load
 from placement.core.objective import Objective
 from placement.simulator.uncertainty import (
+    BUSY_DRIFT,
     DRIFT,
     HAND_OVER_S,
     NINE_OF_TEN,
@@ -35,6 +37,21 @@ def test_one_device_alone_is_off_by_the_models_share_only():
     found = pl.simulate(problem, alone(problem))
     expected = (found.value / (1 + DRIFT), found.value * (1 + DRIFT))
     assert found.range_s == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("load", "drift"),
+    [
+        (Load(1.0, 0.0, 2), DRIFT),
+        (Load(1.0, 1.0, 2), BUSY_DRIFT),
+        (Load(1.0, 0.0, 2, beside=0.25), 0.75 * DRIFT + 0.25 * BUSY_DRIFT),
+    ],
+)
+def test_what_others_disturbed_is_off_by_more(load, drift):
+    problem = measured()
+    problem = replace(problem, costs=replace(problem.costs, load=load))
+    found = pl.simulate(problem, alone(problem))
+    assert found.range_s == pytest.approx((found.value / (1 + drift), found.value * (1 + drift)))
 
 
 def test_kernels_scatter_independently_of_each_other():

@@ -75,9 +75,11 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
         times_s = turns.turn_by_turn(steps, rounds, beside=beside)
     ran = pl.run(model, alone, whole_cpu.placement, steps=WHOLE_STEPS * rounds)
     times_s["whole CPU"] = list(ran.measured.step_s)
+    shares = [load.share if (load := p.costs.load) else 0.0 for p in (problem, alone)]
     print(
         f"{model.graph.name}: {beside.num_again} rounds more than {rounds}, because siblings of the"
-        f" cores were busy; of what counts {beside.share:.0%} is beside one.",
+        f" cores were busy; of what counts {beside.share:.0%} is beside one, of the profiles"
+        f" {shares[0]:.0%} and, of the whole CPU, {shares[1]:.0%}.",
         file=sys.stderr,
         flush=True,
     )

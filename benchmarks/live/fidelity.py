@@ -10,8 +10,9 @@ Without models: all bundled ONNX networks and six that are built here. The error
 measured median - 1. "Drift removed" is the absolute error of all but the lanes alone, once
 predictions are scaled by what these take beside their prediction: that is by how much the computer
 has changed since the profile. Turns during which the other hardware thread of a core was busy are
-made anew, as in a run. Rank correlation is taken over placements whose measured intervals (95 % of
-the median) do not overlap; "in range" are the measured medians inside the range that is shown
+made anew, as in a run, where that is seldom. "Disturbed" in a row is the share of its profile that
+others may have disturbed. Rank correlation is taken over placements whose measured intervals (95 %
+of the median) do not overlap; "in range" are the measured medians inside the range that is shown
 beside a prediction. `--again` reads rows that were written.
 Files are opened in this process, not in a confined one: give it those of people you trust.
 """
@@ -75,16 +76,15 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
         times_s = turns.turn_by_turn(steps, rounds, beside=beside)
     ran = pl.run(model, alone, whole_cpu.placement, steps=WHOLE_STEPS * rounds)
     times_s["whole CPU"] = list(ran.measured.step_s)
-    shares = [load.share if (load := p.costs.load) else 0.0 for p in (problem, alone)]
     print(
         f"{model.graph.name}: {beside.num_again} rounds more than {rounds}, because siblings of the"
-        f" cores were busy; of what counts {beside.share:.0%} is beside one, of the profiles"
-        f" {shares[0]:.0%} and, of the whole CPU, {shares[1]:.0%}.",
+        f" cores were busy; of what counts {beside.share or 0.0:.0%} is beside one.",
         file=sys.stderr,
         flush=True,
     )
     return [
         _row(model.graph.name, kind, name, simulate_schedule(p, s), times_s[name])
+        | {"disturbed": p.costs.load.disturbed if p.costs.load else 1.0}
         for name, (kind, p, s) in cases.items()
     ]
 

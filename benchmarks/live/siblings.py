@@ -3,10 +3,10 @@
     python -m benchmarks.live.siblings [--json] [--seconds S] [MODEL]
 
 On each core in turn: a look (`profiling/measuring/siblings.py`), some steps of the model, a look. A
-core's look is high where it is more than 1.12 times the 5th percentile of all looks at it. "Steps"
-are medians by what both looks say; "told" is the share of slow steps (more than 1.15 times the 5th
-percentile of that core's) with a high look, "falsely" that of the other steps. A sibling is busy
-only where somebody uses it: on a virtual machine another one on the same host.
+core's look is high where it is more than 1.12 times the least of all looks at it, but for some.
+"Steps" are medians by what both looks say; "told" is the share of slow steps (more than 1.15 times
+the 5th percentile of that core's) with a high look, "falsely" that of the other steps. A sibling is
+busy only where somebody uses it: on a virtual machine another one on the same host.
 """
 
 import json
@@ -22,7 +22,7 @@ from benchmarks._shared.figures import named, table
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
 from profiling.measuring.reference import settled
-from profiling.measuring.siblings import MOST_ABOVE, Siblings
+from profiling.measuring.siblings import MOST_ABOVE, Siblings, least
 
 SLOW, USUAL = 1.15, 5
 COLUMNS = {
@@ -58,7 +58,7 @@ def rows(model_name: str, seconds: float) -> list[dict[str, Any]]:
 
 def _row(core: str, found: Any) -> dict[str, Any]:
     step_s, ratio = found.T
-    high = ratio > (1 + MOST_ABOVE) * np.percentile(ratio, USUAL)
+    high = ratio > (1 + MOST_ABOVE) * least(ratio)
     slow = step_s > SLOW * np.percentile(step_s, USUAL)
     alone_s = statistics.median(step_s[~high])
     beside_s = statistics.median(step_s[high]) if high.any() else float("nan")

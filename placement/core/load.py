@@ -18,18 +18,19 @@ class Load:
 
     `slowdown` is how much longer a fixed piece of work took after the stretch than before it: 1.1
     is a tenth. It tells of a computer that has become slower, whoever computes. `beside` is the
-    share of what counts that was measured while the other hardware threads of its cores were busy.
+    share of what counts that was measured while the other hardware threads of its cores were busy,
+    None where nobody looked.
     """
 
     seconds: float
     others_s: float | None
     num_cores: int
     slowdown: float = 1.0
-    beside: float = 0.0
+    beside: float | None = None
 
     def __post_init__(self) -> None:
         seconds, others_s = self.seconds, self.others_s or 0.0
-        amounts = (seconds, others_s, self.num_cores, self.slowdown, self.beside)
+        amounts = (seconds, others_s, self.num_cores, self.slowdown, self.beside or 0.0)
         if not all(map(is_amount, amounts)):
             raise ValueError("A load has amounts below zero or beyond all measure; measure again.")
 
@@ -45,24 +46,26 @@ class Load:
     @property
     def is_busy(self) -> bool:
         """Whether others computed so much that it shows, and is no error of counting."""
-        return self._is_shared or self.beside > 0.0
+        return self._is_shared or bool(self.beside)
 
     @property
-    def share(self) -> float:
-        """Of what counts, the share that others disturbed."""
-        return 1.0 if self._is_shared else self.beside
+    def disturbed(self) -> float:
+        """How much of what counts others may have disturbed, at most: 1 where nobody can tell."""
+        if self.others_s is None or self.beside is None:
+            return 1.0
+        return min(1.0, max(self.beside, self.others_cores / max(1, self.num_cores)))
 
     @property
     def words(self) -> str:
         """How much others computed."""
         said = f"other programs computed on {self.others_cores:.2g} of {_cores(self.num_cores)}"
+        if not self.beside:
+            return said
         beside = (
             "the other hardware threads of its cores were busy with what this system does not count"
             f" ({percent(self.beside)} of what was measured)"
         )
-        if self.beside > 0.0:
-            return f"{said}, and {beside}" if self._is_shared else beside
-        return said
+        return f"{said}, and {beside}" if self._is_shared else beside
 
     @property
     def _is_shared(self) -> bool:

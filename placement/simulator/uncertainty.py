@@ -4,10 +4,10 @@ Three things are added up. What kernels scatter: the interquartile ranges of the
 kernels on the critical path, as standard deviations that do not depend on each other (the root of
 the sum of their squares, 1.645 of it). What a computer drifts between the profile and the step, and
 what the rules leave out: `DRIFT` of the step, either way, and up to `BUSY_DRIFT` by the share of
-the profile that others disturbed, for they do so now more and now less. And each hand-over on the
-critical path, which takes up to `HAND_OVER_S` longer where a core that has slept must be woken and
-finds its caches cold, and hardly ever less. All three hold about nine of ten in several runs of
-`benchmarks/live/fidelity.py` beside busy and quiet neighbours (`benchmarks/README.md`).
+the profile that others may have disturbed, for they do so now more and now less. And each
+hand-over on the critical path, which takes up to `HAND_OVER_S` longer where a core that has slept
+must be woken and finds its caches cold, and hardly ever less. `benchmarks/README.md` tells how many
+measurements all three hold.
 """
 
 import math
@@ -38,7 +38,7 @@ def range_of(
         return None
     scattered_s = NINE_OF_TEN * math.sqrt(_variance(problem, schedule, path))
     handed_over = sum(span.kind == "transfer" and span.segment >= 0 for span in path)
-    disturbed = costs.load.share if costs.load else 0.0
+    disturbed = costs.load.disturbed if costs.load else 1.0
     drift = DRIFT + disturbed * (BUSY_DRIFT - DRIFT)
     wider_s = step_s * (1 + drift) + scattered_s
     # As many times less as it may be more: times are never below zero.

@@ -5,7 +5,6 @@ compiled code can be kept on disk. Such a call may change all memory as far as t
 so what another thread has written is read anew after it.
 """
 
-import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +24,7 @@ ROUNDS_ASLEEP = 10
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
 # Tells a core that its thread only tries, so that another one on the same core gets its slots.
 _X86, _ARM = ("llvm.x86.sse2.pause", ()), ("llvm.aarch64.hint", (ir.Constant(_INT, 1),))
-_RELAX = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}
+_RELAX = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}
 
 
 def _intrinsic(typed: Callable[..., Any]) -> Any:
@@ -97,7 +96,7 @@ def _relax(typing_context: Any) -> Any:
     """Leave the core to its other hardware thread for a moment, where there is a way to say so."""
 
     def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        if known := _RELAX.get(platform.machine()):
+        if known := _RELAX.get(builder.module.triple.split("-")[0]):
             name, told = known
             kind = ir.FunctionType(ir.VoidType(), [value.type for value in told])
             builder.call(builder.module.declare_intrinsic(name, (), kind), told)

@@ -55,14 +55,14 @@ class Measured:
     """One kind of device: seconds and spread by kernel, per call, and of the unplaced model.
 
     A kernel that another provider computes has an infinite time. `beside` is the share of it all
-    that was measured beside a busy sibling of the core.
+    that was measured beside a busy sibling of the core, None where nobody looked.
     """
 
     compute_s: Floats
     spread: Floats
     call_s: float
     step_s: float
-    beside: float = 0.0
+    beside: float | None = None
 
 
 def profile(
@@ -110,8 +110,8 @@ def profile(
         linked = _with_links(linked, {device.name for device in lanes}, *crossing)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
-    beside = max((one.beside for one in found.values() if one is not None), default=0.0)
-    load = replace(meanwhile.load(), beside=beside)
+    shares = [one.beside for one in found.values() if one is not None and one.beside is not None]
+    load = replace(meanwhile.load(), beside=max(shares, default=None))
     return replace(_profile(model, linked, compiled, found, contention, all_cores_s), load=load)
 
 

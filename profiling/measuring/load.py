@@ -136,7 +136,7 @@ def together(loads: Iterable[Load]) -> Load:
         sum(known) if known else None,
         max((load.num_cores for load in listed), default=0),
         max((load.slowdown for load in listed), default=1.0),
-        max((load.beside for load in listed), default=0.0),
+        max((load.beside for load in listed if load.beside is not None), default=None),
     )
 
 

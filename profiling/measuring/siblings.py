@@ -12,8 +12,7 @@ was higher, before or after, is measured again while patience lasts. All cores a
 together: those of a virtual machine may be siblings of each other for a while.
 
 Where a core is seldom alone, the moments when it is say little of what people will see, and a
-profile that caught them would not agree with a run that did not. So all counts there, as it comes,
-in profiles and runs alike.
+profile that caught them would not agree with a run that did not. So all counts there, as it comes.
 """
 
 import functools
@@ -36,10 +35,11 @@ from profiling.measuring.load import patience
 # and the last may not be beside those of another core, and one may be interrupted.
 _SLOTS, _LINKS, _TIMES = 30_000, 5_000, 3
 _TIMEOUT_S = 10.0
-# A core that is alone shows about this percentile of all looks at it, hardly ever so much more.
-_ALONE_PERCENTILE, MOST_ABOVE = 1, 0.12
-# One that is beside a busy sibling in more than this share of looks is seldom alone.
-_SELDOM_ALONE = 0.5
+# A core that is alone hardly ever shows so much more than the least that it shows.
+MOST_ABOVE = 0.12
+# One that is beside a busy sibling in more than this share of so many looks is seldom alone; fewer
+# say nothing.
+_SELDOM_ALONE, _RECENT_LOOKS, _TELLING_LOOKS = 0.5, 400, 20
 _FIRST_LOOKS, _MOST_LOOKS = 40, 4000
 # A look holds for so long: from the end of one step to the start of the next.
 _FRESH_S = 0.001
@@ -51,8 +51,10 @@ _FEWEST_SHARE, _FEWEST = 0.2, 3
 MOST_TRIES, _PAUSE_S = 3, 0.005
 T = TypeVar("T")
 Look = dict[int, float]
-# By core and those that are looked at together, what looks of this process have shown.
+# By core and those that are looked at together, what looks of this process have shown; and those
+# at work alone, for the first ones are within a few milliseconds.
 _seen: dict[tuple[int, ...], deque[float]] = defaultdict(lambda: deque(maxlen=_MOST_LOOKS))
+_at_work: dict[tuple[int, ...], deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT_LOOKS))
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,6 @@ class Siblings:
         self._cores = tuple(cores) if looks else ()
         self._last: Look = {}
         self._last_s = self._asked_s = -1.0
-        # The ratios of what was measured, by core.
-        self._found: dict[int, list[float]] = {core: [] for core in self._cores}
         self.num = self.num_beside = self.num_again = 0
         while any(len(self._seen(core)) < _FIRST_LOOKS for core in self._cores):
             self._now()
@@ -125,13 +125,13 @@ class Siblings:
         before = self._last if fresh else self._now()
         value = work()
         after = self._now()
-        looked = Looked(value, before, after)
-        for core, ratio in looked.ratio.items():
-            self._found[core].append(ratio)
-        return looked
+        for core, ratio in after.items():
+            _at_work[core, *self._cores].append(ratio)
+        return Looked(value, before, after)
 
     def goes_on(self, wanted: int, *rows: Sequence[Looked[T]]) -> bool:
-        """Whether to measure once more, to have so many in each row that were alone.
+        """Whether to measure once more, to have so many in each row that were alone, where cores
+        often are.
 
         Waits a moment before one that is beyond those.
         """
@@ -143,7 +143,7 @@ class Siblings:
             return True
         if not self._cores or tried >= MOST_TRIES * wanted or self._left_s <= 0:
             return False
-        limits = self._limits()
+        limits = self._often_alone()
         if all(sum(looked.is_below(limits) for looked in row) >= wanted for row in rows):
             return False
         self._sleep(_PAUSE_S)
@@ -152,18 +152,13 @@ class Siblings:
 
     def kept(self, row: Sequence[Looked[T]], wanted: int) -> list[T]:
         """So many values that were alone, by all that is known by now; where those are too few to
-        say anything, or cores are seldom alone, as many of all, from the first to the last.
+        say anything, or cores are seldom alone, the first of all.
         """
-        limits = self._limits()
-        often_alone = {
-            core: limit
-            for core, limit in limits.items()
-            if _share_above(limit, self._found[core]) <= _SELDOM_ALONE
-        }
+        limits, often_alone = self._limits(), self._often_alone()
         calm = [looked for looked in row if looked.is_below(often_alone)]
         if len(calm) < min(len(row), wanted, max(_FEWEST, _FEWEST_SHARE * wanted)):
             calm = list(row)
-        kept = calm[:wanted] if often_alone.keys() == limits.keys() else _spread(calm, wanted)
+        kept = calm[:wanted]
         self.num += len(kept)
         self.num_beside += sum(not looked.is_below(limits) for looked in kept)
         return [looked.value for looked in kept]
@@ -189,15 +184,20 @@ class Siblings:
         return [self.kept(row, wanted) for row in rows]
 
     @property
-    def share(self) -> float:
-        """Of what was kept, the share that was beside a busy sibling."""
-        return self.num_beside / max(1, self.num)
+    def share(self) -> float | None:
+        """Of what was kept, the share that was beside a busy sibling; None where nobody looked."""
+        return self.num_beside / max(1, self.num) if self._cores else None
 
     def _limits(self) -> Look:
         """The highest ratio of a core that is alone."""
+        return {core: (1 + MOST_ABOVE) * least(self._seen(core)) for core in self._cores}
+
+    def _often_alone(self) -> Look:
+        """The same of those cores that are alone at least half of the time, by recent looks."""
         return {
-            core: (1 + MOST_ABOVE) * float(np.percentile(self._seen(core), _ALONE_PERCENTILE))
-            for core in self._cores
+            core: limit
+            for core, limit in self._limits().items()
+            if _share_above(limit, _at_work[core, *self._cores]) <= _SELDOM_ALONE
         }
 
     def _seen(self, core: int) -> deque[float]:
@@ -229,13 +229,16 @@ def warm_up() -> None:
         _look(usable_cores()[:1])
 
 
-def _spread(row: list[Looked[T]], wanted: int) -> list[Looked[T]]:
-    """So many of a row, at even distances."""
-    return row if len(row) <= wanted else [row[i * len(row) // wanted] for i in range(wanted)]
+def least(ratios: Iterable[float]) -> float:
+    """The least of some ratios but for a few that may be wrong: two, or a hundredth of many."""
+    found = sorted(ratios)
+    return found[min(len(found) - 1, max(2, len(found) // 100))]
 
 
-def _share_above(limit: float, ratios: Sequence[float]) -> float:
-    return sum(ratio > limit for ratio in ratios) / max(1, len(ratios))
+def _share_above(limit: float, ratios: deque[float]) -> float:
+    if len(ratios) < _TELLING_LOOKS:
+        return 0.0
+    return sum(ratio > limit for ratio in ratios) / len(ratios)
 
 
 class _Looker:

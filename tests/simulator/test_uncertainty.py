@@ -24,7 +24,8 @@ def measured(spread=0.0, seed=3):
     """A problem whose times were measured with a spread that all kernels have."""
     problem = random_problem(seed, num_ops=30, num_devices=2, execution="segment")
     spreads = np.full(problem.costs.compute_s.shape, spread)
-    costs = replace(problem.costs, origin="measured", spread=spreads)
+    quiet = Load(1.0, 0.0, 2, beside=0.0)
+    costs = replace(problem.costs, origin="measured", spread=spreads, load=quiet)
     return replace(problem, costs=costs)
 
 
@@ -42,9 +43,14 @@ def test_one_device_alone_is_off_by_the_models_share_only():
 @pytest.mark.parametrize(
     ("load", "drift"),
     [
-        (Load(1.0, 0.0, 2), DRIFT),
-        (Load(1.0, 1.0, 2), BUSY_DRIFT),
+        (Load(1.0, 0.0, 2, beside=0.0), DRIFT),
         (Load(1.0, 0.0, 2, beside=0.25), 0.75 * DRIFT + 0.25 * BUSY_DRIFT),
+        (Load(1.0, 1.0, 2, beside=0.25), 0.5 * DRIFT + 0.5 * BUSY_DRIFT),
+        (Load(1.0, 9.0, 2, beside=0.0), BUSY_DRIFT),
+        # Nobody counts what others compute, or looks at the cores.
+        (Load(1.0, None, 2, beside=0.0), BUSY_DRIFT),
+        (Load(1.0, 0.0, 2), BUSY_DRIFT),
+        (None, BUSY_DRIFT),
     ],
 )
 def test_what_others_disturbed_is_off_by_more(load, drift):

@@ -128,3 +128,4 @@ def test_busy_siblings_that_could_not_be_waited_out_are_told():
     both = Load(1.0, 1.0, 2, beside=0.8)
     assert both.words.startswith("other programs computed on 1 of 2 cores, and")
     assert together([beside, Load(1.0, 0.0, 2)]).beside == 0.8
+    assert together([Load(1.0, 0.0, 2)]).beside is None

@@ -90,20 +90,61 @@ def test_it_ends_where_a_sibling_stays_busy_and_says_so(patience_s, most):
 
 def test_a_few_that_were_alone_count_more_than_many_that_were_not():
     computer = Computer()
-    beside = computer.beside(0.05)
-    computer.busy = ((computer.now_s + 0.15, 1e9),)
-    assert beside.measured(computer.step, 10) == [0.02] * 7
+    beside = computer.beside(0.1)
+    computer.busy = ((computer.now_s + 0.07, 1e9),)
+    assert beside.measured(computer.step, 10) == [0.02] * 3
     assert beside.share == 0.0
 
 
-def test_where_a_core_is_seldom_alone_all_counts_as_it_comes():
-    computer = Computer()
+@pytest.mark.parametrize(("alone_s", "picks"), [(0.1, False), (0.7, True)])
+def test_where_a_core_is_seldom_alone_all_counts_as_it_comes(alone_s, picks):
+    """Of each second a tenth is alone, or seven."""
+    computer, steps = Computer(), []
+    computer.is_busy = lambda: computer.now_s % 1.0 > alone_s
     beside = computer.beside()
-    begun_s = computer.now_s
-    # Alone for a quarter of the time.
-    computer.is_busy = lambda: (computer.now_s - begun_s) % 0.4 > 0.1
-    found = beside.measured(computer.step, 40)
-    assert 6 < found.count(0.02) < 16 and beside.share >= found.count(0.03) / 40
+    # What looks show for some seconds.
+    beside.measured(computer.step, 200)
+
+    def step():
+        steps.append(computer.step())
+        return steps[-1]
+
+    found = beside.measured(step, 60)
+    assert found == ([0.02] * 60 if picks else steps) and len(found) == 60
+    assert 0.02 in steps and 0.03 in steps
+
+
+def test_each_core_is_chosen_by_itself():
+    """One whose sibling is always busy is no reason to keep what was beside another's."""
+    computer, looks = Computer(), itertools.count()
+    always, seldom = computer.cores
+    kept = Siblings(
+        computer.cores,
+        patience_s=10.0,
+        # The first one is alone in a few looks, so that it is known what that is like.
+        look=lambda asked: {
+            always: ALONE if next(looks) < 10 else BESIDE,
+            seldom: BESIDE if computer.is_busy() else ALONE,
+        },
+        clock=computer.clock,
+        sleep=computer.sleep,
+    )
+    computer.busy = ((computer.now_s + 0.1, computer.now_s + 0.35),)
+    assert kept.measured(computer.step, 10) == [0.02] * 10
+    assert kept.share == 1.0
+
+
+def test_a_look_or_two_that_are_too_low_do_not_make_all_others_high():
+    computer, looks = Computer(), itertools.count()
+    beside = Siblings(
+        computer.cores,
+        patience_s=10.0,
+        look=lambda asked: dict.fromkeys(asked, 0.7 * ALONE if next(looks) == 20 else ALONE),
+        clock=computer.clock,
+        sleep=computer.sleep,
+    )
+    assert beside.measured(computer.step, 10) == [0.02] * 10
+    assert beside.share == 0.0
 
 
 def test_rows_take_turns_until_each_has_enough():
@@ -139,7 +180,7 @@ def test_without_patience_nothing_is_looked_at():
     computer = Computer((0.0, 1e9))
     beside = computer.beside(0.0)
     assert beside.measured(computer.step, 4) == [0.03] * 4
-    assert computer.looks == 0 and beside.share == 0.0
+    assert computer.looks == 0 and beside.share is None
 
 
 def test_cores_are_those_of_devices_that_compute_here(monkeypatch):

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
-from streamlit.runtime.state import SafeSessionState
+from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.session import choices, fragments
+from pages.ui.session import choices, fragments, saving
 
 
 def script():
@@ -131,3 +131,18 @@ def test_a_press_on_a_tab_that_came_with_a_pick_in_a_table_is_drawn_too(monkeypa
     assert picked == [("canvas", "side", "dock")]
     edited = reruns(monkeypatch, ["dock", "canvas"], "canvas", *fragments.EDITED)
     assert edited == [fragments.EDITED], "it is among them anyway"
+
+
+def test_keys_are_listed_while_the_run_that_is_to_end_adds_some(monkeypatch):
+    """Both runs of a session are at its state, each with a lock of its own."""
+    assert saving
+    state = SessionState()
+    state["first"] = state["second"] = True
+    state._compact_state()
+
+    def adding(state, key):
+        state._old_state[f"{key}, later"] = True
+        return key
+
+    monkeypatch.setattr(SessionState, "_get_widget_id", adding)
+    assert state._keys() == {"first", "second"}

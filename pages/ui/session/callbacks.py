@@ -2,8 +2,9 @@
 
 Streamlit lets the next message of a browser end whatever a session is at, callbacks included, at
 any touch of the session's state: who clicks twice while the computer is busy would lose the first
-click, or half of what it does. It has no hook around callbacks either. Both are put right here, in
-the three places of Streamlit's where it can be.
+click, or half of what it does. It has no hook around callbacks either. And a run that is to end
+goes on beside the one that takes its place, on the same state, where each has a lock of its own.
+All three are put right here, in the four places of Streamlit's where it can be.
 """
 
 import threading
@@ -52,9 +53,15 @@ def carry_out(whole: Callable[[Run], Run]) -> None:
     def run_whole(state: SessionState, votes: Any, run: Run) -> None:
         run_callback(state, votes, whole(run))
 
+    def keys(state: SessionState) -> set[str]:
+        """As Streamlit lists them, of copies, which the other run adds nothing to meanwhile."""
+        parts = (state._old_state, state._new_widget_state.states, state._new_session_state)
+        return {state._get_widget_id(key) for part in parts for key in list(part)}
+
     for owner, name, made in (
         (SafeSessionState, "on_script_will_rerun", heed),
         (ScriptRunner, "_maybe_handle_execution_control_request", interrupt_unless_at_work),
         (SessionState, "_run_callback_and_record_rerun", run_whole),
+        (SessionState, "_keys", keys),
     ):
         setattr(owner, name, made)

@@ -13,6 +13,8 @@ PATIENCE_MS = 180_000
 # What of the canvas is told where a wait was in vain.
 TOLD = ("pending", "counts", "selection", "status", "said", "busy", "error")
 expect.set_options(timeout=PATIENCE_MS)
+BOXES = """(around, parts) => parts.flatMap((part) => [...around.querySelectorAll(part)])
+  .map((one) => one.getBoundingClientRect().toJSON())"""
 # Rows of a table that are to be seen at once, where it has as many.
 MOST_ROWS = 3
 IS_SEEN = """(part) => {
@@ -64,6 +66,12 @@ def open_tab(page: Page, name: str) -> None:
 def score(page: Page):
     """The predicted time in the strip."""
     return page.locator(".st-key-desk-score strong").first
+
+
+def boxes(around: Locator, *parts: str) -> list[dict]:
+    """Where the parts of something stand, asked at once: what is drawn anew between two questions
+    has no place for a moment."""
+    return around.evaluate(BOXES, list(parts))
 
 
 def select(page: Page, number: int) -> dict:

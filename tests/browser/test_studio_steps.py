@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from placement.placers import placer_class
 from profiling.measuring.lock import measuring
 from tests.browser.studio import (
+    boxes,
     choose,
     drawn,
     open_tab,
@@ -154,10 +155,10 @@ def test_the_picture_marks_what_is_clicked_and_shows_a_placement_that_comes(step
 def test_the_timeline_of_a_step_is_in_sight_with_its_axis(steps):
     dock = steps.locator(".st-key-desk-dock").bounding_box()
     foot = dock["y"] + dock["height"]
-    for part in (".gantt .title", ".gantt .row", ".gantt .axis .unit"):
-        boxes = [found.bounding_box() for found in steps.locator(part).all()]
-        assert boxes, part
-        for box in boxes:
+    for part in (".title", ".row", ".axis .unit"):
+        found = boxes(steps.locator(".gantt"), part)
+        assert found, part
+        for box in found:
             assert dock["y"] <= box["y"] and box["y"] + box["height"] <= foot, part
 
 

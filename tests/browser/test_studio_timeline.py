@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from pages.ui.session.current import snapshot
 from placement import place
 from studio.project import store
-from tests.browser.studio import drawn, metric, open_tab, select, settled, until
+from tests.browser.studio import boxes, drawn, metric, open_tab, select, settled, until
 from tests.instances import canonical_file
 from tests.pages.test_pages import finished_run
 from tests.workloads import edges, node, workload
@@ -210,7 +210,8 @@ def test_prediction_run_and_axis_are_seen_together(new_page, run_on, view, sizes
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(500)
         place_of = dock.bounding_box()
-        parts = [part.bounding_box() for part in (*lanes.all(), gantt.locator(".axis .unit"))]
+        parts = boxes(gantt, ".panel .row:not(.link)", ".axis .unit")
+        assert len(parts) == 5
         foot = place_of["y"] + place_of["height"]
         assert all(part["y"] + part["height"] <= foot for part in parts), (width, foot, parts)
         assert parts == sorted(parts, key=lambda part: part["y"])
@@ -324,7 +325,7 @@ def test_names_of_many_lanes_stay_large_before_an_audience_and_lanes_out_of_sigh
         seen = frame.evaluate(LANES_IN_SIGHT)
         assert 2 <= len(seen) < 18, width
         expect(more).to_have_text(f"+{18 - len(seen)} ▾")
-        said, unit = more.bounding_box(), frame.locator(".axis .unit").bounding_box()
+        said, unit = boxes(frame, ".axis .more", ".axis .unit")
         assert said["x"] + said["width"] <= unit["x"], "one beside the other"
     for _ in range(20):
         if 17 in frame.evaluate(LANES_IN_SIGHT):

@@ -121,7 +121,7 @@ class Player {
     if (!this.root.isConnected || this.root.offsetParent === null) return;
     const target = event.composedPath()[0];
     if (target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable], [role=tab], [role=slider], [role=listbox]")) return;
-    if (event.key === " " && target.closest?.("button, a")) return;
+    if (event.key === " " && target.closest?.("button, a, summary, input, [role=button]")) return;
     const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code);
     const does = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", End: "last", " ": "play" }[event.key];
     if (does) this.press(does);

@@ -92,6 +92,7 @@ TABS = {
     "Steps": ".player .code li",
     "Hints": 'p:text-matches("Predicted, each as if|helps")',
     "History": 'p:text-matches("steps? (is|are) made|Nothing was changed")',
+    "Exercise": '[role="radiogroup"]',
 }
 
 

@@ -3,10 +3,15 @@
 from itertools import groupby
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
+from pages.ui.session.current import snapshot
+from placement import place
+from studio import editing
+from studio.project import store
 from tests.browser.studio import drawn, open_tab, settled
 from tests.browser.test_studio_desk import TABS
+from tests.pages.test_pages import finished_run
 
 # Parts of the page in the order in which keys reach them.
 ORDER = (
@@ -87,6 +92,47 @@ MARKED = """async () => {
   await Promise.all(fading.map((one) => one.finished.catch(() => null)));
 }"""
 MOST = 200
+BOX = ".st-key-desk-inspector summary"
+# Notes what a key does, and lets nothing come of it: a click, or a letter that is written.
+HEAR = """() => {
+  const note = (event) => {
+    if (!event.isTrusted || event.detail) return;
+    globalThis.pressed = true;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  for (const type of ["click", "beforeinput"]) window.addEventListener(type, note, true);
+  window.addEventListener("keydown", (event) => (globalThis.isTaken = event.defaultPrevented));
+}"""
+# Goes to a control that Tab has reached; the keys that are for it. Rows of a table are alike.
+GO_TO = """(i) => {
+  const known = globalThis.walked[i], { fold } = known.dataset;
+  // What folds is drawn anew with what it folds.
+  const every = (root) => [...root.querySelectorAll("*")].flatMap((e) =>
+    [e, ...(e.shadowRoot ? every(e.shadowRoot) : [])]);
+  const one = fold ? every(document).find((e) => e.dataset.fold === fold) : known;
+  if (!one?.isConnected || one.closest("tbody tr:nth-child(n + 3)")) return [];
+  one.focus();
+  globalThis.wasOpen = one.getAttribute("aria-expanded");
+  globalThis.pressed = globalThis.isTaken = false;
+  const kinds = [
+    // Arrows are for these, and a mark of help tells while it has the focus.
+    ["[role=tab], [role=slider], [type=range], [type=radio], [data-testid=stTooltipIcon] *", []],
+    ["button, summary, [role=button]", ["Enter", " "]],
+    ["a[href]", ["Enter"]],
+    ["input, textarea", [" "]],
+  ];
+  return kinds.find(([kind]) => one.matches(kind))?.[1] ?? [];
+}"""
+# Whether the key has done something: pressed or opened what has the focus, or reached a field, for
+# which a space may be no letter.
+IS_HEARD = """() => {
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  if (globalThis.pressed || one.getAttribute("aria-expanded") !== globalThis.wasOpen) return true;
+  const field = "input:not([type=checkbox], [type=radio], [role=combobox]), textarea";
+  return one.matches(field) && !globalThis.isTaken;
+}"""
 
 
 def walk(page):
@@ -126,9 +172,43 @@ def test_tab_reaches_what_is_seen_in_the_order_in_which_it_stands(new_page, view
     check(page, walk(page), parts)
 
 
-def test_tab_goes_through_every_tab_of_the_dock_and_out_of_it(new_page):
-    page = new_page("?project=new")
+@pytest.fixture
+def filled(studio, monkeypatch):
+    """The address of a new project that has something to press in every tab."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+    project = store.create()
+    project.change(touch=False, model="onnx-squeezenet", machine="null-2")
+    now = snapshot(project)
+    for method in ("heft", "round_robin"):
+        now.shelf.add(method, place(now.problem, method).placement, method)
+    finished_run(project)
+    device = now.machine.devices[0].name
+    editing.edit(snapshot(project), [op.name for op in now.model.graph.ops[:9]], device)
+    return f"?project={project.id}"
+
+
+def unheard(page, found):
+    """Keys that do nothing of what they do everywhere, with the controls that Tab has found."""
+    left = []
+    for number, focus in enumerate(found):
+        for key in page.evaluate(GO_TO, number):
+            page.evaluate(GO_TO, number)
+            page.keyboard.press(key)
+            try:
+                page.wait_for_function(IS_HEARD, timeout=2_000)
+            except TimeoutError:
+                left.append((key, focus["name"]))
+            if not page.evaluate("globalThis.pressed"):
+                page.keyboard.press("Escape")
+    return left
+
+
+def test_keys_go_through_every_tab_of_the_dock_press_what_is_there_and_go_out_of_it(
+    new_page, filled
+):
+    page = new_page(filled)
     drawn(page)
+    page.evaluate(HEAR)
     for name, content in TABS.items():
         open_tab(page, name)
         expect(page.locator(f".st-key-desk-dock {content}").first).to_be_visible()
@@ -139,3 +219,7 @@ def test_tab_goes_through_every_tab_of_the_dock_and_out_of_it(new_page):
         assert {focus["part"] for focus in found} == {".st-key-desk-dock"}
         page.wait_for_timeout(400)
         assert not page.evaluate(UNMARKED), name
+        assert not unheard(page, found), name
+        # Whatever tab is open, keys beside the dock are those of what has the focus.
+        page.evaluate(f"walked = [document.querySelector('{BOX}')]")
+        assert not unheard(page, [{"name": BOX}]), name

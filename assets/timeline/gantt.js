@@ -5,9 +5,10 @@
 // one thin strip.
 
 const RIGHT = 14;
-// Lanes are this tall where there is room, and shrink to this share of it where there is little;
-// rather than below the second one, links are folded.
-const LEAST_LANES = 0.56, EASY_LANES = 0.75;
+// Lanes are this tall where there is room, and shrink to this share of it where all of them are in sight
+// then, whose bars have names of 9 px; of more, to the second one, at which names have their full size.
+// Rather than below the third one, links are folded.
+const LEAST_LANES = 14 / 24, CLEAR_LANES = 0.68, EASY_LANES = 0.75;
 // More rows of links than these are folded at first.
 const MOST_LINKS = 3;
 const LEAST_PX = 2, MOST_ZOOM = 1e5;
@@ -207,7 +208,7 @@ class Gantt {
 
   // Cause and effect are seen together: all lanes and the axis are made to stand in the place there
   // is. They get lower where they must, links are strips then, and letters before an audience somewhat
-  // smaller. What is taller still scrolls above its axis, in letters that can be read.
+  // smaller. What is taller still scrolls above its axis, in letters as large as ever.
   fit() {
     this.fitted = this.room();
     this.isCramped = false;
@@ -233,10 +234,13 @@ class Gantt {
     }
   }
 
-  // Lanes as high as leaves all of them so much room, if any height does; what they take.
+  // Lanes as high as leaves all of them so much room, if any height does, else as high as their names
+  // need; what they take.
   lower(room) {
     let share = 1;
-    while (this.tall(share) > room && share > LEAST_LANES) share -= 0.02;
+    while (share > LEAST_LANES && this.tall(share) > room) share = Math.max(LEAST_LANES, share - 0.02);
+    // A part of a pixel is none.
+    if (this.tall(share) > room + 0.5) share = CLEAR_LANES;
     this.frame.style.maxHeight = `${Math.max(room, 3 * this.sizes.row)}px`;
     return this.tall(share);
   }

@@ -22,6 +22,15 @@ LANES_IN_SIGHT = """(frame) => {
         row.getBoundingClientRect());
     return boxes.flatMap((box, i) => (top <= box.top && box.bottom <= foot + 1 ? [i] : []));
 }"""
+NAME_PX = """(frame) => Math.min(...[...frame.querySelectorAll(".panel .row:not(.link)")]
+    .map((row) => row.getBoundingClientRect().height))"""
+# Of the smallest letters in a bar, on the screen.
+LETTERS_PX = """(frame) => {
+    const svg = frame.querySelector("svg");
+    const zoom = svg.getBoundingClientRect().width / svg.width.baseVal.value;
+    const inside = [...svg.querySelectorAll(".inside")];
+    return Math.min(...inside.map((text) => parseFloat(text.style.fontSize) * zoom));
+}"""
 BARS, OUTLINES = ".gantt .bar", ".gantt rect.selected"
 
 
@@ -215,6 +224,7 @@ def test_prediction_run_and_axis_are_seen_together(new_page, run_on, view, sizes
         foot = place_of["y"] + place_of["height"]
         assert all(part["y"] + part["height"] <= foot for part in parts), (width, foot, parts)
         assert parts == sorted(parts, key=lambda part: part["y"])
+        assert 8.99 < gantt.locator(".frame").evaluate(LETTERS_PX) < 20, width
 
 
 # Whether an outline of what is selected lies between the frame's upper edge and its axis.
@@ -300,10 +310,6 @@ def test_a_training_workload_shows_gpipe_above_1f1b(new_page, project_about, tmp
     expect(metric(page, "1F1B step")).to_have_text(re.compile(r"[\d.]+ ms"))
 
 
-NAME_PX = """(frame) => Math.min(...[...frame.querySelectorAll(".panel .row:not(.link)")]
-    .map((row) => row.getBoundingClientRect().height))"""
-
-
 def test_names_of_many_lanes_stay_large_before_an_audience_and_lanes_out_of_sight_are_counted(
     new_page, project_about
 ):
@@ -314,6 +320,9 @@ def test_names_of_many_lanes_stay_large_before_an_audience_and_lanes_out_of_sigh
     drawn(page)
     expect(lanes).to_have_count(18)
     at_desk_px = frame.evaluate(NAME_PX)
+    # Lanes that have to be scrolled are no lower than their bars' names need.
+    assert frame.evaluate(LETTERS_PX) == pytest.approx(11)
+    expect(more).to_have_text(re.compile(r"^\+\d+ ▾$"))
     page.goto(f"{address}&present")
     drawn(page)
     settled(page)
@@ -322,6 +331,7 @@ def test_names_of_many_lanes_stay_large_before_an_audience_and_lanes_out_of_sigh
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(500)
         assert frame.evaluate(NAME_PX) > 1.2 * at_desk_px, (width, at_desk_px)
+        assert frame.evaluate(LETTERS_PX) > 1.4 * 11, width
         seen = frame.evaluate(LANES_IN_SIGHT)
         assert 2 <= len(seen) < 18, width
         expect(more).to_have_text(f"+{18 - len(seen)} ▾")

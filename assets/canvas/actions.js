@@ -91,7 +91,7 @@ Object.assign(Canvas.prototype, {
     this.repaint();
     this.move = { n: isAlone ? n : Infinity, device, before: this.data.counts[device] ?? 0 };
     // Of ops inside closed blocks nobody here knows where they are and which are pinned.
-    if (found.nodes) this.tellMoved(moved);
+    if (found.nodes && moved !== null) this.tellMoved(moved);
     this.afterFrame(() => announce("painted", { key: this.data.key }));
   },
 

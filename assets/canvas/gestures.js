@@ -99,7 +99,7 @@ class Gestures {
     if (!active.dragging) {
       active.dragging = true;
       this.takeAlong(active.found);
-      this.ghost = element("div", "ghost", opsText(model.numSelectedOps()));
+      this.ghost = element("div", "ghost", model.selectedText());
       chrome.root.append(this.ghost);
       chrome.root.classList.add("dragging");
       // Whatever has no room in the row of devices can be dropped on, too.

@@ -92,13 +92,15 @@ class Model {
     }
   }
 
-  // Pinned nodes stay. Returned is how many ops change device, as far as it is known here.
+  // Pinned nodes stay. Returned is how many ops change device; null where that is not known here, as of
+  // a block with some ops pinned.
   assign(ids, device) {
     this.crossings = null;
-    let moved = 0;
+    let moved = 0, isKnown = true;
     for (const id of ids) {
       const i = this.index.get(id);
       if (i === undefined || this.pins[i] === "2") continue;
+      if (this.pins[i] === "1") isKnown = false;
       for (const [before, ops] of this.mixOf(i)) {
         if (before >= 0) this.counts[before] -= ops;
         if (before !== device) moved += ops;
@@ -108,7 +110,7 @@ class Model {
       this.mixes.delete(i);
       this.awaited.add(i);
     }
-    return moved;
+    return isKnown ? moved : null;
   }
 
   // [[device, number of ops], ...] of a node.
@@ -140,6 +142,13 @@ class Model {
   numSelectedOps() {
     if (this.numChosen !== null) return this.numChosen;
     return this.nodes.reduce((sum, node, i) => sum + (this.selected[i] === "2" ? node.ops : 0), 0);
+  }
+
+  // What would go elsewhere, and how much of it would stay as far as it is known here.
+  selectedText() {
+    const isPinned = (_, i) => this.selected[i] === "2" && this.pins[i] === "2";
+    const pinned = this.nodes.filter(isPinned).reduce((sum, node) => sum + node.ops, 0);
+    return `${opsText(this.numSelectedOps())}${pinned ? `, ${pinned} pinned` : ""}`;
   }
 
   nodeAt(x, y) {

@@ -4,6 +4,13 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
+# Notes what a line says from now on.
+TOLD = """(line) => {
+  globalThis.told = [];
+  const told = new MutationObserver(() => globalThis.told.push(line.textContent));
+  told.observe(line, { childList: true, characterData: true, subtree: true });
+}"""
+
 
 def search(canvas, text, by="name"):
     """Open the search bar and type; what it tells about matches is awaited."""
@@ -99,6 +106,12 @@ def test_what_is_told_of_a_move_is_what_moved_and_ends_with_undo(opened):
     canvas.held()
     total = len(canvas.held()["devices"])
     page.keyboard.press("Control+a")
+    other = next(one for one in canvas.probe()["nodes"] if one["label"] != "b0")
+    page.mouse.move(other["x"], other["y"])
+    page.mouse.down()
+    page.mouse.move(other["x"] + 20, other["y"] + 20, steps=3)
+    assert page.locator(".canvas .ghost").inner_text() == f"{total} ops, {node['ops']} pinned"
+    page.mouse.up()
     page.keyboard.press("3")
     assert canvas.node("b0")["device"] == node["device"], "a pinned node does not even blink"
     moved = f"{total - node['ops']} ops on"
@@ -124,6 +137,12 @@ def test_what_is_told_of_a_move_is_what_moved_and_ends_with_undo(opened):
     page.keyboard.press("Control+z")
     canvas.wait("p.counts[2] === 0")
     assert " on " not in canvas.probe()["status"]
+    # All of them, of which one block is pinned in part: nothing is told before it is known.
+    page.keyboard.press("Control+a")
+    page.locator(".canvas .status").evaluate(TOLD)
+    page.keyboard.press("3")
+    canvas.wait(f"p.status.startsWith('{moved}')")
+    assert len([said for said in page.evaluate("told") if " on " in said]) == 1
 
 
 def test_selecting_all_before_after_and_alike(opened):

@@ -128,6 +128,8 @@ def test_names_of_projects_are_told_apart(taken, name):
         store.create().change(name=one)
     assert model_project.free_name("path", "/some/where/net.onnx") == name
     assert model_project.free_name("path", "/some/where/llama-3.1/config.json") == "llama-3.1"
+    assert model_project.free_name("path", "/some/where/llama-3.1") == "llama-3.1", "a folder"
+    assert model_project.free_name("path", "/some/where/NET-1.5.ONNX") == "NET-1.5"
     assert model_project.free_name("file", "config.json") == "config"
     assert model_project.free_name("sample", "llama-3.1-70b") == "llama-3.1-70b"
 

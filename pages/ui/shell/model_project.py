@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pages.ui.session import choices
+from placement import loaders
 from placement.files import output
 from studio.project import store
 from studio.project.store import Project
@@ -96,11 +97,12 @@ def free_name(kind: str, model: str) -> str:
     """The model's name, with a number where a project has that name already.
 
     A file is called without its ending, and a configuration by its folder, as everybody's have the
-    same name.
+    same name; in a name as llama-3.1-8b there is no ending.
     """
     path = Path(model)
+    stem = path.stem if path.suffix.lower() in loaders.suffixes() else path.name
     named = path.parent.name if path.name == "config.json" else ""
-    stem = (model if kind == "sample" else named or path.stem)[: store.LONGEST_NAME - 5]
+    stem = (model if kind == "sample" else named or stem)[: store.LONGEST_NAME - 5]
     taken, name, number = {p.settings.name for p in store.recent(limit=None)}, stem, 1
     while name in taken:
         number += 1

@@ -1,10 +1,11 @@
-"""A process that has imported what workers of Ray import, and of which they are copies.
+"""Processes that have imported what workers and agents of Ray import, and whose copies these are.
 
 To import PyTorch and numba takes seconds of a core's time, and tests that kill hosts start dozens
-of workers. So a node starts copied.py instead of Ray's own script; that asks this process, which
-forks, and the copy goes on as Ray's worker would (as with `multiprocessing.forkserver`). This
-process has modules and no thread, so that a copy lacks nothing: each imports ONNX Runtime itself,
-which begins one, and Ray, which reads when it is imported whose worker it is.
+of nodes, of two agents each, and of workers. So copied.py is started instead of Ray's own scripts;
+it asks a process here, which forks, and the copy goes on as Ray's script would (as with
+`multiprocessing.forkserver`). These processes have modules and no thread, so that a copy lacks
+nothing: a worker imports ONNX Runtime itself, which begins one, and Ray, which reads when it is
+imported whose worker it is. Agents are nobody's, so theirs has Ray.
 """
 
 import gc
@@ -16,15 +17,17 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from profiling.devices import lanes
 from profiling.sandbox import confinement
-from tests.hosts.copied import TEMPLATE
+from tests.hosts import trainings
+from tests.hosts.copied import AGENTS, TEMPLATE
 from tests.hosts.two_nodes import VARIABLES
 
 MODULES = (
@@ -46,48 +49,81 @@ MODULES = (
     "profiling.backends._torch.compile",
     "torch._dynamo",
 )
+OF_AGENTS = ("ray.dashboard.agent", "ray._private.runtime_env.agent.main")
+# Agents end with their node, which is a copy's parent no more, once their input ends.
+COPIES = {"RAY_enable_pipe_based_agent_to_parent_health_check": "1"}
 ROOT, SETUP = Path(__file__).parents[2], Path(__file__).with_name("copied.py")
 READY = b"ready\n"
 
 
 @contextmanager
 def template() -> Iterator[dict[str, Any]]:
-    """How nodes are started, as Ray's settings of a node, so that workers are copies of one."""
+    """Have nodes start copies as their agents; yields Ray's settings of a node that starts them as
+    its workers, too.
+    """
     if sys.platform != "linux":
         # Libraries of other systems may not go on in a copy.
         yield {}
         return
     with TemporaryDirectory() as folder:
         path = f"{folder}/template"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.hosts.template", path],
-            env={**os.environ, **VARIABLES},
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-        )
-        try:
-            assert process.stdout is not None
-            said = process.stdout.readline()
-            assert said == READY, said
-            yield {"setup_worker_path": str(SETUP), "env_vars": {TEMPLATE: path}}
-        finally:
-            process.kill()
-            process.communicate()
+        variables = {**VARIABLES, **COPIES, TEMPLATE: path}
+        with patch.dict(os.environ, variables), _started(path):
+            from ray._private import services
+
+            copied = [sys.executable, str(SETUP), AGENTS]
+            own = services._build_python_executable_command_memory_profileable
+
+            def command(component: str, *how: Any, **named: Any) -> list[str]:
+                is_agent = component.endswith("agent")
+                return copied if is_agent else own(component, *how, **named)
+
+            with patch.object(services, own.__name__, command):
+                yield {"setup_worker_path": str(SETUP)}
+
+
+@contextmanager
+def _started(path: str) -> Iterator[None]:
+    """The process, which listens there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.hosts.template", path], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(2)]
+        assert said == [READY, READY], said
+        yield
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def main() -> None:
     confinement.end_with(os.getppid())
-    for name in MODULES:
-        importlib.import_module(name)
+    path = sys.argv[1]
+    # Nobody asks how copies end.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    own = os.getpid()
+    if os.fork() == 0:
+        confinement.end_with(own)
+        _serve(f"{path}{AGENTS}", OF_AGENTS)
+        return
     lanes.warm_up()
+    # What is prepared when the first program is traced.
+    trainings.opened()
+    _serve(path, MODULES)
+
+
+def _serve(path: str, modules: Sequence[str]) -> None:
+    """Import these, and fork for whoever connects; returns in copies, once their work is done."""
+    for name in modules:
+        importlib.import_module(name)
     assert len(os.listdir("/proc/self/task")) == 1, "a copy would lack threads"
     # What is here by now is written to by no copy that looks for garbage.
     gc.collect()
     gc.freeze()
-    # Nobody asks how copies end.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(sys.argv[1])
+        server.bind(path)
         server.listen()
         sys.stdout.buffer.write(READY)
         sys.stdout.flush()
@@ -100,7 +136,7 @@ def main() -> None:
 
 
 def _go_on(connection: socket.socket) -> None:
-    """Be the worker that was asked for by way of a connection, which ends with this process."""
+    """Be the process that was asked for by way of a connection, which ends with this one."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, descriptors, *_ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as stream:

@@ -79,7 +79,15 @@ class TorchCompiled(Compiled):
                 depth=depth or 1,
             )
         accelerators, prompt = tuple(away.values()), depth is not None
-        return SpreadTorch(self.program, schedule, self.machine, feeds, accelerators, prompt=prompt)
+        return SpreadTorch(
+            self.program,
+            schedule,
+            self.machine,
+            feeds,
+            accelerators,
+            prompt=prompt,
+            in_python=self.asked_for_python,
+        )
 
     def among(self, machine: Machine) -> "TorchCompiled":
         return replace(self, machine=machine)

@@ -9,6 +9,7 @@ on a device waits for that copy alone. The state stays where it is read, also fr
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from profiling.backends._torch.lifetimes import lifetimes
 from profiling.backends._torch.moves import HOST, Move, moves_of
 from profiling.backends._torch.planned import planned_peak_bytes
 from profiling.backends._torch.queues import Mark, Place
+from profiling.backends._torch.replays import Replays
 from profiling.backends._torch.run import as_array, as_tensor, named_outputs, use_threads
 from profiling.backends._torch.streams import HOST as HOST_PLACE
 from profiling.backends._torch.streams import copied, place_of, queue_between, settled
@@ -36,7 +38,8 @@ class SpreadTorch(Program):
     """See `profiling.backends.base.Program`; with several `feeds` the inputs can be changed.
 
     `accelerators` have memories of their own, every other segment works in the host's. With
-    `prompt` every segment is over when `run` returns, for callers that take its time.
+    `prompt` every segment is over when `run` returns, for callers that take its time. With
+    `in_python` none is recorded and replayed.
     """
 
     # Other devices sum in another order, and training steps carry that on.
@@ -51,6 +54,7 @@ class SpreadTorch(Program):
         accelerators: Sequence[Device],
         *,
         prompt: bool = False,
+        in_python: bool = False,
     ) -> None:
         self._program, self._schedule, self._prompt = program, schedule, prompt
         self._devices = [machine.device(segment.device) for segment in schedule.segments]
@@ -61,12 +65,17 @@ class SpreadTorch(Program):
         self._memory_of = [number.get(d.name, HOST) for d in self._devices]
         self._number = number
         self._moves = moves_of(program, schedule, self._memory_of)
-        self._run, self._shared = functions(
+        kernels = [segment.kernels for segment in schedule.segments]
+        run, self._shared = functions(
             program,
-            [segment.kernels for segment in schedule.segments],
+            kernels,
             [self._where(memory) for memory in self._memory_of],
             in_place=True,
         )
+        self._replays = [
+            Replays.of(program, kernels, run, self._shared, place, records=not in_python)
+            for place in self._places
+        ]
         self._written = written_caches(program)
         self._feeds = [{k: self._staged(v) for k, v in feed.items()} for feed in feeds]
         self._before = {i: place.watch_memory() for i, place in enumerate(self._places)}
@@ -89,6 +98,7 @@ class SpreadTorch(Program):
         """A program of the same functions and the same state with values of its own."""
         other = copy.copy(self)
         other._tables = [list(table) for table in self._tables]
+        other._replays = [replays.anew() for replays in self._replays]
         other._marks, other._spans, other._at = {}, {}, dict(self._at)
         return other
 
@@ -110,8 +120,11 @@ class SpreadTorch(Program):
         for move in moves.awaits[segment]:
             place.compute.after(self._marks[move][1])
         began = place.compute.mark()
-        table = self._tables[self._memory_of[segment]]
-        place.compute.call(lambda: self._run[segment](table))
+        table, replays = (
+            self._tables[self._memory_of[segment]],
+            self._replays[self._memory_of[segment]],
+        )
+        place.compute.call(lambda: replays(segment, table))
         ended = place.compute.mark()
         self._spans[segment] = (began, ended)
         for move in moves.sends[segment]:
@@ -171,6 +184,9 @@ class SpreadTorch(Program):
         made = [(held, self._value(node)) for held, node in self._program.updates]
         for held, (memory, value) in made:
             self._settle(held, memory, value)
+        for place, replays, table in zip(self._places, self._replays, self._tables, strict=True):
+            place.compute.call(partial(replays.settle, table))
+            place.compute.mark().wait()
 
     def state(self) -> dict[str, Any]:
         return {held: self._on_host(*self._value(held)) for held, _ in self._program.updates}
@@ -272,6 +288,10 @@ class SpreadTorch(Program):
             for name in names[move.dst]
         }
 
+    @property
+    def lanes_note(self) -> str:  # type: ignore[override]
+        return " ".join(filter(None, (replays.note() for replays in self._replays)))
+
     def _where(self, memory: int) -> Where:
         place = self._places[memory]
         return Where(place.device, ON_HOST if memory == HOST else ELSEWHERE)
@@ -284,6 +304,7 @@ class SpreadTorch(Program):
 
     def close(self) -> None:
         self._tables, self._feeds, self._marks, self._spans = [], [], {}, {}
+        self._replays = []
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import torch
 
 Work = Callable[[], None]
+# Notes the launches of some work, which what it returns repeats; None where that cannot be.
+Recorder = Callable[[Work], Work | None]
 
 
 class Mark(ABC):
@@ -60,6 +62,13 @@ class Place(ABC):
     def stage(self, value: torch.Tensor) -> torch.Tensor:
         """The value in host memory that copies move from without anybody's help."""
         return value
+
+    def recorder(self) -> Recorder | None:
+        """What records work of the `compute` queue for one program; None where nothing does.
+
+        Recording launches nothing: values are there after the first repetition.
+        """
+        return None
 
     def watch_memory(self) -> int | None:
         """Bytes in use now, where the peak is watched from; None where nobody counts."""

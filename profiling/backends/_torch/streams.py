@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from placement.core.machine import Device
-from profiling.backends._torch.queues import Mark, Place, Queue, Work
+from profiling.backends._torch.queues import Mark, Place, Queue, Recorder, Work
 from profiling.measuring.timing import measure
 
 
@@ -104,6 +104,9 @@ class Streams(Place):
             return value
         return torch.empty_like(value, pin_memory=True).copy_(value)
 
+    def recorder(self) -> Recorder | None:
+        return _Graphs(self.module).record if hasattr(self.module, "CUDAGraph") else None
+
     def watch_memory(self) -> int | None:
         self.module.reset_peak_memory_stats(self.device)
         return int(self.module.memory_allocated(self.device))
@@ -131,6 +134,29 @@ class Streams(Place):
     def host_s(self, event: Any) -> float:
         """When an event behind the anchor was, on the host's clock."""
         return self._anchor_s + float(self._anchor.elapsed_time(event)) / 1e3
+
+
+class _Graphs:
+    """Graphs of a device with one pool of memory, for they run in one order, never side by side."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._pool: Any = None
+
+    def record(self, work: Work) -> Work | None:
+        if self._pool is None:
+            self._pool = self._module.graph_pool_handle()
+        graph = self._module.CUDAGraph()
+        try:
+            # Other lanes go on copying meanwhile, which a stricter mode takes for a mistake.
+            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+            try:
+                work()
+            finally:
+                graph.capture_end()
+        except (RuntimeError, NotImplementedError):
+            return None  # an op that waits for the device, or does what graphs cannot hold
+        return graph.replay  # type: ignore[no-any-return]
 
 
 class _StreamMark(Mark):

@@ -9,6 +9,8 @@ import threading
 import time
 
 import torch
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from placement.core.machine import Device, Machine
 from placement.formats.torch.source import Where, functions
@@ -67,16 +69,67 @@ class Late(Queue):
                 self.error = self.error or error
 
 
+class Launches(TorchDispatchMode):
+    """Calls of operators, which can be made again on the very tensors that they worked on."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        self.calls.append((function, args, kwargs or {}, made))
+        return made
+
+    def again(self):
+        for function, args, kwargs, made in self.calls:
+            found = function(*args, **kwargs)
+            for old, new in zip(pytree.tree_leaves(made), pytree.tree_leaves(found), strict=True):
+                if isinstance(old, torch.Tensor) and old.data_ptr() != new.data_ptr():
+                    old.copy_(new)
+
+    def spoil(self):
+        """Recording makes no values: let nobody take what lies there for one."""
+        outside, made_here = set(), {}
+        for _, args, kwargs, made in self.calls:
+            outside |= {s.data_ptr() for s in memories_of((args, kwargs))} - made_here.keys()
+            made_here |= {s.data_ptr(): s for s in memories_of(made)}
+        for where in made_here.keys() - outside:
+            made_here[where].fill_(255)
+
+
+def memories_of(values):
+    leaves = pytree.tree_leaves(values)
+    return [leaf.untyped_storage() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
 class Pretend(Place):
     """Copies or segments come late, as asked; values that were copied are counted.
 
-    `lost` names a copy, by its way and number, that brings nothing.
+    `lost` names a copy, by its way and number, that brings nothing. With `records` segments are
+    recorded as a device's graphs record them; replays are counted.
     """
 
-    def __init__(self, compute_s=0.0, copy_s=0.0):
+    def __init__(self, compute_s=0.0, copy_s=0.0, records=False):
         self.device = torch.device("cpu")
         self.compute, self.inbound, self.outbound = Late(compute_s), Late(copy_s), Late(copy_s)
         self.taken, self.given, self.lost = 0, 0, ("", 0)
+        self.records, self.replayed = records, 0
+
+    def recorder(self):
+        return self.record if self.records else None
+
+    def record(self, work):
+        launches = Launches()
+        with launches:
+            work()
+        launches.spoil()
+
+        def again():
+            self.replayed += 1
+            launches.again()
+
+        return again
 
     def take(self, value):
         self.taken += 1

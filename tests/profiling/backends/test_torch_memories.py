@@ -12,7 +12,7 @@ import placement as pl
 from placement.core.machine import Machine
 from placement.core.verb_options import RunOptions
 from profiling import backends
-from profiling.backends._torch import instead
+from profiling.backends._torch import instead, replays
 from profiling.devices.local import local_machine
 from profiling.execution.execute import execute
 from profiling.measuring import kernels, links
@@ -33,7 +33,11 @@ STEPS = 3
 # What comes of a value that is missing, or is not the right one.
 FOUND_OUT = (TypeError, RuntimeError, AttributeError, AssertionError, IndexError)
 # What is slow decides what a missing wait would let overtake it.
-SPEEDS = {"slow copies": {"copy_s": 0.002}, "slow computing": {"compute_s": 0.004}}
+SPEEDS = {
+    "slow copies": {"copy_s": 0.002},
+    "slow computing": {"compute_s": 0.004},
+    "recorded": {"records": True},
+}
 
 
 @pytest.fixture(params=SPEEDS)
@@ -98,6 +102,43 @@ def test_across_memories_like_unplaced_to_the_bit(kind, pretended):
         assert {s.device for s in schedule.segments} == {*program.actual_devices}
         program.close()
     assert all(place.taken for place in pretended.values()) and len(pretended) == 2
+
+
+@pytest.mark.parametrize("kind", ["inference", "training"])
+def test_replays_of_what_was_recorded_are_the_steps_to_the_bit(kind, monkeypatch):
+    places = put_in_place(monkeypatch, lambda name: Pretend(records=True))
+    for compiled, schedule, feeds, expected in opened(kind, 3):
+        program = compiled.open(schedule, feeds)
+        assert not program.lanes_note
+        found = trained(program, len(schedule.segments))
+        assert not differences(found, expected), schedule
+        away = sum(s.device.startswith("pretend") for s in schedule.segments)
+        # One step as it is; in the second all are recorded and replayed, in the third replayed.
+        assert sum(place.replayed for place in places.values()) == away * (STEPS - 1)
+        for place in places.values():
+            place.replayed = 0
+        assert "in one call" in program.lanes_note
+        program.close()
+
+
+def test_what_cannot_be_recorded_runs_as_it_is(monkeypatch):
+    put_in_place(monkeypatch, lambda name: Pretend(records=True))
+    tried = []
+    monkeypatch.setattr(Pretend, "record", lambda self, work: tried.append(work))
+    compiled, schedule, feeds, expected = next(opened("training", 1))
+    program = compiled.open(schedule, feeds)
+    assert not differences(trained(program, len(schedule.segments)), expected)
+    away = sum(s.device.startswith("pretend") for s in schedule.segments)
+    assert len(tried) == away and not program.lanes_note
+
+
+def test_whoever_leaves_new_values_where_they_came_is_found_out(monkeypatch):
+    put_in_place(monkeypatch, lambda name: Pretend(records=True))
+    monkeypatch.setattr(replays, "_brought", lambda found, values: True)
+    compiled, schedule, feeds, expected = next(opened("training", 1))
+    with pytest.raises(FOUND_OUT):
+        found = trained(compiled.open(schedule, feeds), len(schedule.segments))
+        assert not differences(found, expected)
 
 
 def test_whoever_leaves_out_a_copy_is_found_out(pretended):

@@ -90,12 +90,18 @@ class Replays:
 
     def __call__(self, segment: int, values: Values) -> None:
         """Run a segment of this table of values."""
-        found = None
-        if segment in self._started and self.recorder is not None:
-            if segment not in self._known:
-                self._known[segment] = self._recorded(segment, values)
-            found = self._known[segment]
-        self._started.add(segment)
+        if self.recorder is None:
+            self.run[segment](values)
+            return
+        if segment not in self._started:
+            self._started.add(segment)
+            self.run[segment](values)
+            if not self._launches(segment, values):
+                self._known[segment] = None
+            return
+        if segment not in self._known:
+            self._known[segment] = self._recorded(segment, values)
+        found = self._known[segment]
         if found is not None and not _brought(found, values):
             found = self._known[segment] = None
         if found is None:
@@ -119,6 +125,15 @@ class Replays:
             torch._foreach_copy_([fixed[slot] for slot in alike], [values[slot] for slot in alike])
         for slot in alike:
             values[slot] = fixed[slot]
+
+    def _launches(self, segment: int, values: Values) -> bool:
+        """Whether a segment that has run has its device compute; views of what is there do not."""
+        made = [values[slot] for slot in self.makes[segment]]
+        read = [values[slot] for slot in self.reads[segment]]
+        if not all(map(self._is_here, made)) or not all(map(self._is_here, read)):
+            return False
+        there = {value.untyped_storage().data_ptr() for value in read}
+        return any(v.numel() and v.untyped_storage().data_ptr() not in there for v in made)
 
     def _recorded(self, segment: int, values: Values) -> _Replay | None:
         """A segment's launches, recorded while it is run; None where they cannot be."""

@@ -154,8 +154,9 @@ class _Graphs:
                 work()
             finally:
                 graph.capture_end()
-        except (RuntimeError, NotImplementedError):
-            return None  # an op that waits for the device, or does what graphs cannot hold
+        except (RuntimeError, NotImplementedError, UserWarning):
+            # An op that waits for the device, or what graphs cannot hold, or nothing at all.
+            return None
         return graph.replay  # type: ignore[no-any-return]
 
 

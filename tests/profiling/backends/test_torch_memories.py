@@ -104,6 +104,15 @@ def test_across_memories_like_unplaced_to_the_bit(kind, pretended):
     assert all(place.taken for place in pretended.values()) and len(pretended) == 2
 
 
+def computing_away(compiled, schedule):
+    """How many segments on accelerators do more than look at what is there in another way."""
+    nodes = compiled.program.nodes
+    away = [s.kernels for s in schedule.segments if s.device.startswith("pretend")]
+    return sum(
+        any(not getattr(nodes[name].target, "is_view", False) for name in names) for names in away
+    )
+
+
 @pytest.mark.parametrize("kind", ["inference", "training"])
 def test_replays_of_what_was_recorded_are_the_steps_to_the_bit(kind, monkeypatch):
     places = put_in_place(monkeypatch, lambda name: Pretend(records=True))
@@ -112,9 +121,9 @@ def test_replays_of_what_was_recorded_are_the_steps_to_the_bit(kind, monkeypatch
         assert not program.lanes_note
         found = trained(program, len(schedule.segments))
         assert not differences(found, expected), schedule
-        away = sum(s.device.startswith("pretend") for s in schedule.segments)
-        # One step as it is; in the second all are recorded and replayed, in the third replayed.
-        assert sum(place.replayed for place in places.values()) == away * (STEPS - 1)
+        # One step as it is; in the second they are recorded and replayed, in the third replayed.
+        expected_calls = computing_away(compiled, schedule) * (STEPS - 1)
+        assert sum(place.replayed for place in places.values()) == expected_calls > 0
         for place in places.values():
             place.replayed = 0
         assert "in one call" in program.lanes_note
@@ -128,8 +137,7 @@ def test_what_cannot_be_recorded_runs_as_it_is(monkeypatch):
     compiled, schedule, feeds, expected = next(opened("training", 1))
     program = compiled.open(schedule, feeds)
     assert not differences(trained(program, len(schedule.segments)), expected)
-    away = sum(s.device.startswith("pretend") for s in schedule.segments)
-    assert len(tried) == away and not program.lanes_note
+    assert len(tried) == computing_away(compiled, schedule) > 0 and not program.lanes_note
 
 
 def test_whoever_leaves_new_values_where_they_came_is_found_out(monkeypatch):

@@ -118,9 +118,9 @@ class Replays:
             for found in self._known.values()
             if found is not None
             for slot, read in found.reads.items()
-            if slot in self.state and values[slot] is not read
+            if slot in self.state and not _is_at(read, values[slot])
         }
-        alike = [slot for slot, read in fixed.items() if _alike(read, values[slot])]
+        alike = [slot for slot, read in fixed.items() if _takes(read, values[slot])]
         if alike:
             torch._foreach_copy_([fixed[slot] for slot in alike], [values[slot] for slot in alike])
         for slot in alike:
@@ -157,14 +157,29 @@ class Replays:
 
 
 def _brought(found: _Replay, values: Values) -> bool:
-    """Whether all that a replay reads is where it reads it; it is brought there where it can be."""
-    away = {slot: read for slot, read in found.reads.items() if values[slot] is not read}
-    if not all(_alike(read, values[slot]) for slot, read in away.items()):
+    """Whether all that a replay reads is where it reads it; brought there where it can be."""
+    away = {slot: read for slot, read in found.reads.items() if not _is_at(read, values[slot])}
+    if not all(_takes(read, values[slot]) for slot, read in away.items()):
         return False
     for slot, read in away.items():
         read.copy_(values[slot])
         values[slot] = read
     return True
+
+
+def _is_at(one: torch.Tensor, other: Any) -> bool:
+    """Whether another tensor is the same memory seen in the same way, as new views of it are."""
+    if one is other:
+        return True
+    return _alike(one, other) and (one.data_ptr(), one.stride()) == (
+        other.data_ptr(),
+        other.stride(),
+    )
+
+
+def _takes(one: torch.Tensor, other: Any) -> bool:
+    """Whether another tensor can be copied there: not where elements share a place in memory."""
+    return _alike(one, other) and torch._debug_has_internal_overlap(one) == 0
 
 
 def _alike(one: torch.Tensor, other: Any) -> bool:

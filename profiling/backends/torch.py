@@ -11,6 +11,10 @@ from profiling.backends._torch.accelerators import accelerators, torch_version, 
 from profiling.backends.base import Backend, Compiled
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
 
+# Accelerators whose segments are replayed (`_torch/replays.py`): profiles from before were of
+# steps begun op by op.
+RECORDED = ("cuda",)
+
 
 class Torch(Backend):
     """See `profiling.backends.base.Backend`; what was compiled last is kept."""
@@ -39,7 +43,9 @@ class Torch(Backend):
         if installed is None:
             return ()
         pages = (("pages of PyTorch's memory", "large"),) if large_pages.are_given() else ()
-        return (("torch", installed), *pages)
+        records = any(device.provider in RECORDED for device in accelerators())
+        launches = (("launches of PyTorch's ops", "recorded"),) if records else ()
+        return (("torch", installed), *pages, *launches)
 
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]

@@ -201,7 +201,9 @@ class Compiled(ABC):
         """
 
     def in_python(self) -> "Compiled":
-        """The same model, of whose programs none has `native` segments: to compare with."""
+        """The same model, of whose programs none has `native` or replayed segments: to compare
+        with.
+        """
         return self
 
     def with_copies(self) -> "Compiled":

@@ -7,13 +7,9 @@ from typing import ClassVar
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.formats.torch import large_pages
-from profiling.backends._torch.accelerators import accelerators, torch_version, why_none
+from profiling.backends._torch.accelerators import CAPTURED, accelerators, torch_version, why_none
 from profiling.backends.base import Backend, Compiled
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
-
-# Accelerators whose segments are replayed (`_torch/replays.py`): profiles from before were of
-# steps begun op by op.
-RECORDED = ("cuda",)
 
 
 class Torch(Backend):
@@ -43,8 +39,9 @@ class Torch(Backend):
         if installed is None:
             return ()
         pages = (("pages of PyTorch's memory", "large"),) if large_pages.are_given() else ()
-        records = any(device.provider in RECORDED for device in accelerators())
-        launches = (("launches of PyTorch's ops", "recorded"),) if records else ()
+        # Profiles from before were of steps whose ops were begun one by one.
+        captures = any(device.provider in CAPTURED for device in accelerators())
+        launches = (("launches of PyTorch's ops", "captured"),) if captures else ()
         return (("torch", installed), *pages, *launches)
 
     def copy_seconds(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import placement as pl
-from benchmarks import gpu
+from benchmarks import gpu, gpu_replays
 from placement.api import place as placing
 from profiling.backends import torch as backend
 from profiling.devices.local import local_machine
@@ -50,3 +50,15 @@ def test_every_row_runs_where_it_was_asked_to(monkeypatch):
     assert rows[1]["requested"] == {"pretend:0": "pretend"}
     assert "memory" in rows[3]["refused"] and places["pretend:0"].given
     assert len(list(gpu.table(rows))) == 2 + len(rows)
+
+
+def test_replays_are_told_beside_what_they_save(monkeypatch):
+    put_in_place(monkeypatch, lambda name: Pretend(captures=True))
+    pretended = with_pretended(local_machine(1), 1).devices[-1]
+    monkeypatch.setattr(backend, "accelerators", lambda: (pretended,))
+    load = pl.load
+    monkeypatch.setattr(pl, "load", lambda name: load(name, {"size": 67}))
+    row = gpu_replays.row_of("alexnet", 3)
+    assert row["was_replayed"] and row["same"] and row["max_abs_diff"] == 0
+    assert row["low"] <= row["ratio"] <= row["high"]
+    assert "alexnet" in list(gpu_replays.table([row]))[2]

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import canvas
+from pages.ui.forms import option_fields
 from pages.ui.session.current import snapshot
 from pages.ui.shell import messages
 from placement import list_placers
@@ -528,14 +529,18 @@ def test_a_job_that_failed_is_one_sentence_until_dismissed(verb):
     assert not app.error
 
 
-def test_a_second_session_can_look_but_not_change():
+def test_a_second_session_can_look_but_not_change(monkeypatch):
+    monkeypatch.setattr(option_fields, "may_search_elsewhere", lambda: True)
     app, project = opened("place")
     second = AppTest.from_file(str(APP), default_timeout=120)
     second.query_params["project"] = project.id
     checked(second.run())
     assert "open in another session" in texts(second)
     looks = ("Colour by", "Which ops", "Format", "Against")
-    assert not [s.label for s in second.selectbox if not s.disabled and s.label not in looks]
+    assert "Search on" in {s.label for s in second.selectbox}
+    for kind in ("selectbox", "number_input", "slider", "checkbox", "toggle"):
+        fields = [f.label for f in second.get(kind) if not f.proto.disabled]
+        assert set(fields) <= {*looks}, (kind, fields)
     checked(next(b for b in second.button if b.label == "Take over").click().run())
     assert "open in another session" not in texts(second)
     assert "open in another session" in texts(checked(app.run()))

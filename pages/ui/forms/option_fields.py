@@ -51,6 +51,7 @@ def search_on(where: Any, kind: type, key: str) -> None:
         key=choices.own(key),
         help="A search on the hosts of a Ray cluster has one lane for each of their cores. With a"
         " fixed number of moves it finds what this computer finds.",
+        disabled=not choices.may_write(),
     )
 
 

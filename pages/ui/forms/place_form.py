@@ -70,10 +70,10 @@ def show(now: Studio) -> None:
     with st.popover("Settings", disabled=locked):
         _about(now, offered[name])
         _goal_and_limit(now, offered[name], locked)
-        option_fields.seed(st, PlaceOptions, "place-seed")
+        option_fields.seed(st, PlaceOptions, "place-seed", disabled=locked)
         option_fields.search_on(st, PlaceOptions, SEARCH_ON["search_on"])
         if _may_measure(now):
-            _live_fields(offered[name])
+            _live_fields(offered[name], locked)
         forms.settings_form(name, offered[name].settings, disabled=locked)
         policy_fields.show(now, offered[name], disabled=locked)
     _button(now, offered[name])
@@ -111,18 +111,18 @@ def _may_measure(now: Studio) -> bool:
     return now.can_measure and now.settings.objective is Objective.LATENCY
 
 
-def _live_fields(method: Method) -> None:
+def _live_fields(method: Method, locked: bool) -> None:
     """Whether to measure in the end, and how much of it, by how the method does that."""
     asked = option_of(PlaceOptions, "live")
     told = LIVE_HELP if method.learns_live else RACE_HELP
-    st.toggle(asked.label, key=choices.own(LIVE["live"]), help=told)
+    st.toggle(asked.label, key=choices.own(LIVE["live"]), help=told, disabled=locked)
     name, step = ("live_placements", 1) if method.learns_live else ("live_limit_s", 5.0)
     option_fields.number(
         st,
         option_of(PlaceOptions, name),
         choices.own(LIVE[name]),
         step=step,
-        disabled=not choices.typed(choices.own(LIVE["live"]), False),
+        disabled=locked or not choices.typed(choices.own(LIVE["live"]), False),
     )
 
 

@@ -46,6 +46,8 @@ print(json.dumps(found))
 """
 # What a driver leaves in /dev: NVIDIA's, Windows' for its Linux, AMD's, and any for graphics.
 _DRIVERS = ("nvidia[0-9]*", "dxg", "kfd", "dri/renderD*")
+# Accelerators whose launches are captured and replayed (`replays.py`).
+CAPTURED = ("cuda",)
 _NARROW = ((6, 0), (7, 0), (7, 2), (7, 5), (8, 0))
 
 

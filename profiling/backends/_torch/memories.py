@@ -23,7 +23,7 @@ from profiling.backends._torch.lifetimes import lifetimes
 from profiling.backends._torch.moves import HOST, Move, moves_of
 from profiling.backends._torch.planned import planned_peak_bytes
 from profiling.backends._torch.queues import Mark, Place
-from profiling.backends._torch.replays import Replays
+from profiling.backends._torch.replays import replays_of
 from profiling.backends._torch.run import as_array, as_tensor, named_outputs, use_threads
 from profiling.backends._torch.streams import HOST as HOST_PLACE
 from profiling.backends._torch.streams import copied, place_of, queue_between, settled
@@ -39,7 +39,7 @@ class SpreadTorch(Program):
 
     `accelerators` have memories of their own, every other segment works in the host's. With
     `prompt` every segment is over when `run` returns, for callers that take its time. With
-    `in_python` none is recorded and replayed.
+    `in_python` none is captured and replayed.
     """
 
     # Other devices sum in another order, and training steps carry that on.
@@ -72,9 +72,13 @@ class SpreadTorch(Program):
             [self._where(memory) for memory in self._memory_of],
             in_place=True,
         )
+        by_memory = [
+            {i: names for i, names in enumerate(kernels) if self._memory_of[i] == memory}
+            for memory in range(len(self._places))
+        ]
         self._replays = [
-            Replays.of(program, kernels, run, self._shared, place, records=not in_python)
-            for place in self._places
+            replays_of(program, at, run, self._shared, place, in_python=in_python)
+            for place, at in zip(self._places, by_memory, strict=True)
         ]
         self._written = written_caches(program)
         self._feeds = [{k: self._staged(v) for k, v in feed.items()} for feed in feeds]
@@ -83,6 +87,7 @@ class SpreadTorch(Program):
         known = lifetimes(program, schedule, self._shared, all_own).to_the_end()
         self.peak_bytes = self._peak_bytes = planned_peak_bytes(program, schedule, known)
         self.actual_devices = self._actual = {d.name: d.provider for d in self._devices}
+        self._note = ""
         self._looked_at: set[str] = set()
         self._handed_out = {name for _, name in program.outputs}
         self._marks: dict[Move, Stretch] = {}
@@ -120,10 +125,8 @@ class SpreadTorch(Program):
         for move in moves.awaits[segment]:
             place.compute.after(self._marks[move][1])
         began = place.compute.mark()
-        table, replays = (
-            self._tables[self._memory_of[segment]],
-            self._replays[self._memory_of[segment]],
-        )
+        table = self._tables[self._memory_of[segment]]
+        replays = self._replays[self._memory_of[segment]]
         place.compute.call(lambda: replays(segment, table))
         ended = place.compute.mark()
         self._spans[segment] = (began, ended)
@@ -154,6 +157,7 @@ class SpreadTorch(Program):
         for move in outputs:
             self._marks[move][1].wait()
         memory, name = self._memory_of[segment], self._devices[segment].name
+        self._replays[memory].end_step()
         before = self._before[memory]
         if before is not None:
             self._peak_bytes[name] = self._places[memory].peak_bytes() - before
@@ -290,7 +294,7 @@ class SpreadTorch(Program):
 
     @property
     def lanes_note(self) -> str:  # type: ignore[override]
-        return " ".join(filter(None, (replays.note() for replays in self._replays)))
+        return self._note or " ".join(filter(None, (each.note() for each in self._replays)))
 
     def _where(self, memory: int) -> Where:
         place = self._places[memory]
@@ -304,7 +308,7 @@ class SpreadTorch(Program):
 
     def close(self) -> None:
         self._tables, self._feeds, self._marks, self._spans = [], [], {}, {}
-        self._replays = []
+        self._note, self._replays = self.lanes_note, []
 
 
 @contextmanager

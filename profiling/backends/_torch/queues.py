@@ -6,8 +6,9 @@ from collections.abc import Callable
 import torch
 
 Work = Callable[[], None]
-# Notes the launches of some work, which what it returns repeats; None where that cannot be.
-Recorder = Callable[[Work], Work | None]
+# Captures what some work launches, without launching it; what it returns launches that again. None
+# where the work cannot be captured: then it has done nothing.
+Capture = Callable[[Work], Work | None]
 
 
 class Mark(ABC):
@@ -63,11 +64,8 @@ class Place(ABC):
         """The value in host memory that copies move from without anybody's help."""
         return value
 
-    def recorder(self) -> Recorder | None:
-        """What records work of the `compute` queue for one program; None where nothing does.
-
-        Recording launches nothing: values are there after the first repetition.
-        """
+    def capture(self) -> Capture | None:
+        """What captures work of the `compute` queue for one program; None where nothing does."""
         return None
 
     def watch_memory(self) -> int | None:

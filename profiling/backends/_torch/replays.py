@@ -1,9 +1,10 @@
-"""Segments of an accelerator as graphs of the device, whose launches one call repeats.
+"""Segments of an accelerator as graphs of the device: launches captured once, replayed by one call.
 
-An op begun from Python takes 5 to 20 us, longer than most kernels of one sample compute. A step is
-run once as it is, recorded in the next, and replayed from then on. A replay works in the memory
-that was recorded: what a segment reads is brought there first where another tensor has come, and
-what it makes lies there every time. Segments that cannot be recorded run as they are.
+An op begun from Python takes 5 to 20 us, longer than most kernels of one sample compute. A segment
+runs from Python in its first step, is captured in the second and replayed from then on. A replay
+reads and writes the memory that was captured. So its static inputs are filled first where a value
+has come in another tensor, and state is moved out of what replays write when a step advances.
+Segments that cannot be captured go on running from Python.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,178 +14,244 @@ from typing import Any
 import torch
 
 from placement.core.formatting import counted
-from placement.formats.torch.program import TorchProgram
+from placement.formats.torch.program import Node, TorchProgram
 from placement.formats.torch.source import Function
-from profiling.backends._torch.queues import Place, Recorder, Work
+from profiling.backends._torch.queues import Capture, Place, Work
 
 Values = list[Any]
+_aten = torch.ops.aten
+# Their results' shapes, or what comes next, depend on values that the host must wait for.
+_WAITING = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
+_BY_MASK = (_aten.index.Tensor, _aten.index_put.default)
+
+
+@dataclass(frozen=True)
+class SegmentIO:
+    """Slots of the table of values that a segment takes from outside, and those that it hands on.
+
+    `can_capture` is False where it is known beforehand that the segment cannot be captured.
+    """
+
+    reads: tuple[int, ...]
+    makes: tuple[int, ...]
+    can_capture: bool
 
 
 @dataclass(frozen=True)
 class _Replay:
-    """A segment's launches again; the places of the tensors that they read, and of those made."""
+    """A captured segment: its launches, and the tensors of its inputs and outputs by slot."""
 
-    again: Work
-    reads: Mapping[int, torch.Tensor]
-    makes: Mapping[int, torch.Tensor]
+    launch: Work
+    inputs: Mapping[int, torch.Tensor]
+    outputs: Mapping[int, torch.Tensor]
 
 
 @dataclass
 class Replays:
-    """The segments of one program on one accelerator, run as work of its `compute` queue.
+    """The segments of one program on one accelerator, called as work of its `compute` queue.
 
-    `run`, `reads` and `makes` are by segment: its function, and the places in the table of values
-    of what it takes from outside and of what it hands on. `state` are the places of what steps
-    renew. `recorder` is None where nothing can be recorded.
+    `run` and `segments` are by segment, `state` are the slots of what steps renew. With `capture`
+    None every segment runs from Python.
     """
 
     run: Sequence[Function]
-    reads: Sequence[Sequence[int]]
-    makes: Sequence[Sequence[int]]
+    segments: Sequence[SegmentIO]
     state: frozenset[int]
     place: Place
-    recorder: Recorder | None
-    _known: dict[int, _Replay | None] = field(default_factory=dict)
+    capture: Capture | None
+    _replays: dict[int, _Replay | None] = field(default_factory=dict)
     _started: set[int] = field(default_factory=set)
-
-    @classmethod
-    def of(
-        cls,
-        program: TorchProgram,
-        segments: Sequence[Sequence[str]],
-        run: Sequence[Function],
-        shared: Mapping[str, int],
-        place: Place,
-        *,
-        records: bool = True,
-    ) -> "Replays":
-        """By segment the names of its kernels; who writes into a cache is not recorded."""
-        reads, makes = [], []
-        for names in map(frozenset, segments):
-            kernels = [program.nodes[name] for name in sorted(names)]
-            outside = {
-                value.name
-                for kernel in kernels
-                for value in program.reads(kernel)
-                if value.name not in program.maker or program.maker[value.name].name not in names
-            }
-            made = {n for n in shared if n in program.maker and program.maker[n].name in names}
-            reads.append(sorted(shared[name] for name in outside))
-            makes.append(sorted(shared[name] for name in made))
-        state = frozenset(shared[held] for held, _ in program.updates)
-        recorder = place.recorder() if records and not program.caches else None
-        return cls(run, reads, makes, state, place, recorder)
+    # Where state lies between steps, by slot.
+    _own: dict[int, torch.Tensor] = field(default_factory=dict)
+    # Values no longer in the table that queued work of this step, and of the last one, may read.
+    _in_use: tuple[Values, Values] = field(default_factory=lambda: ([], []))
 
     def anew(self) -> "Replays":
         """The same for a program with values of its own."""
-        again = None if self.recorder is None else self.place.recorder()
-        return Replays(self.run, self.reads, self.makes, self.state, self.place, again)
-
-    def note(self) -> str:
-        """How many of the segments that ran twice are replayed, as a sentence; "" for none."""
-        replayed = sum(found is not None for found in self._known.values())
-        if not replayed:
-            return ""
-        of = counted(len(self._started), "segment")
-        return f"{replayed} of {of} on {self.place.device} ran as recorded launches, in one call."
+        capture = None if self.capture is None else self.place.capture()
+        return Replays(self.run, self.segments, self.state, self.place, capture)
 
     def __call__(self, segment: int, values: Values) -> None:
-        """Run a segment of this table of values."""
-        if self.recorder is None:
-            self.run[segment](values)
-            return
+        """Run a segment on this table of values."""
         if segment not in self._started:
             self._started.add(segment)
             self.run[segment](values)
-            if not self._launches(segment, values):
-                self._known[segment] = None
+            if self.capture is None or not self._launches(segment, values):
+                self._replays[segment] = None
             return
-        if segment not in self._known:
-            self._known[segment] = self._recorded(segment, values)
-        found = self._known[segment]
-        if found is not None and not _brought(found, values):
-            found = self._known[segment] = None
-        if found is None:
+        if segment not in self._replays:
+            self._replays[segment] = self._captured(segment, values)
+        replay = self._replays[segment]
+        if replay is not None and not self._fill(replay.inputs, values):
+            replay = self._replays[segment] = None
+        if replay is None:
             self.run[segment](values)
             return
-        found.again()
-        for slot, made in found.makes.items():
-            values[slot] = made
+        replay.launch()
+        for slot, output in replay.outputs.items():
+            values[slot] = output
+
+    def end_step(self) -> None:
+        """Let go of what work of the step before this one may have read."""
+        self._in_use = ([], self._in_use[0])
 
     def settle(self, values: Values) -> None:
-        """Bring new state to where replays read it, before one writes over where it was made."""
-        fixed = {
-            slot: read
-            for found in self._known.values()
-            if found is not None
-            for slot, read in found.reads.items()
-            if slot in self.state and not _is_at(read, values[slot])
+        """Move new state to memory that no replay writes, for the next step's to read.
+
+        To be called when the step is over; the copies are queued.
+        """
+        if not any(self._replays.values()):
+            return
+        new = {
+            slot: values[slot]
+            for slot in sorted(self.state)
+            if self._is_here(values[slot]) and values[slot] is not self._own.get(slot)
         }
-        alike = [slot for slot, read in fixed.items() if _takes(read, values[slot])]
-        if alike:
-            torch._foreach_copy_([fixed[slot] for slot in alike], [values[slot] for slot in alike])
-        for slot in alike:
-            values[slot] = fixed[slot]
+        for slot, value in new.items():
+            if not _like(self._own.get(slot), value):
+                self._own[slot] = torch.empty_like(value)
+        targets = {_memory(self._own[slot]) for slot in new}
+        # One state may be what another was: it is read before that one is written.
+        sources = [v.clone() if _memory(v) in targets else v for v in new.values()]
+        if new:
+            torch._foreach_copy_([self._own[slot] for slot in new], sources)
+        self._in_use[0].extend((*new.values(), *sources))
+        for slot in new:
+            values[slot] = self._own[slot]
+
+    def note(self) -> str:
+        """How many of the segments that ran are replayed, as a sentence; "" for none."""
+        replayed = sum(replay is not None for replay in self._replays.values())
+        if not replayed:
+            return ""
+        of = counted(len(self._started), "segment")
+        return f"{replayed} of {of} on {self.place.device} were replayed, each in one call."
+
+    def _captured(self, segment: int, values: Values) -> _Replay | None:
+        """Capture a segment, with what the table holds now as its static inputs."""
+        assert self.capture is not None
+        reads, makes = self.segments[segment].reads, self.segments[segment].makes
+        if not all(self._is_here(values[slot]) for slot in reads):
+            return None
+        for slot in self.state.intersection(reads):
+            self._take_own(slot, values)
+        inputs = {slot: values[slot] for slot in reads}
+        for slot in makes:
+            values[slot] = None  # what the step before made needs no room any more
+        launch = self.capture(lambda: self.run[segment](values))
+        outputs = {slot: values[slot] for slot in makes}
+        if launch is None or not all(map(self._is_here, outputs.values())):
+            return None
+        return _Replay(launch, inputs, outputs)
+
+    def _take_own(self, slot: int, values: Values) -> None:
+        """Have the table hold a state in memory of this program's own, as others may share it."""
+        value = values[slot]
+        if value is self._own.get(slot):
+            return
+        if slot in self._own and self._fill({slot: self._own[slot]}, values):
+            return
+        self._own[slot] = value.clone()
+        self._in_use[0].append(value)
+        values[slot] = self._own[slot]
+
+    def _fill(self, inputs: Mapping[int, torch.Tensor], values: Values) -> bool:
+        """Copy values of the table into static inputs, if they fit; False if one does not."""
+        new = {slot: static for slot, static in inputs.items() if not _is_at(static, values[slot])}
+        if not all(_takes(static, values[slot]) for slot, static in new.items()):
+            return False
+        for slot, static in new.items():
+            static.copy_(values[slot])
+            self._in_use[0].append(values[slot])
+            values[slot] = static
+        return True
 
     def _launches(self, segment: int, values: Values) -> bool:
-        """Whether a segment that has run has its device compute; views of what is there do not."""
-        made = [values[slot] for slot in self.makes[segment]]
-        read = [values[slot] for slot in self.reads[segment]]
-        if not all(map(self._is_here, made)) or not all(map(self._is_here, read)):
+        """Whether a segment that has run can be captured, and launches anything: views do not."""
+        about = self.segments[segment]
+        made, read = ([values[slot] for slot in slots] for slots in (about.makes, about.reads))
+        if not about.can_capture or not all(map(self._is_here, (*made, *read))):
             return False
-        there = {value.untyped_storage().data_ptr() for value in read}
-        return any(v.numel() and v.untyped_storage().data_ptr() not in there for v in made)
-
-    def _recorded(self, segment: int, values: Values) -> _Replay | None:
-        """A segment's launches, recorded while it is run; None where they cannot be."""
-        assert self.recorder is not None
-        if not all(self._is_here(values[slot]) for slot in self.reads[segment]):
-            return None
-        for slot in self.state.intersection(self.reads[segment]):
-            if not any(found and slot in found.reads for found in self._known.values()):
-                values[slot] = values[slot].clone()  # the model's own, and other programs', too
-        reads = {slot: values[slot] for slot in self.reads[segment]}
-        for slot in self.makes[segment]:
-            values[slot] = None  # what the step before made needs no room any more
-        again = self.recorder(lambda: self.run[segment](values))
-        makes = {slot: values[slot] for slot in self.makes[segment]}
-        if again is None or not all(map(self._is_here, makes.values())):
-            return None
-        return _Replay(again, reads, makes)
+        there = set(map(_memory, read))
+        return any(value.numel() and _memory(value) not in there for value in made)
 
     def _is_here(self, value: Any) -> bool:
-        return isinstance(value, torch.Tensor) and value.device.type == self.place.device.type
+        return isinstance(value, torch.Tensor) and value.device == self.place.device
 
 
-def _brought(found: _Replay, values: Values) -> bool:
-    """Whether all that a replay reads is where it reads it; brought there where it can be."""
-    away = {slot: read for slot, read in found.reads.items() if not _is_at(read, values[slot])}
-    if not all(_takes(read, values[slot]) for slot, read in away.items()):
-        return False
-    for slot, read in away.items():
-        read.copy_(values[slot])
-        values[slot] = read
-    return True
+def replays_of(
+    program: TorchProgram,
+    segments: Mapping[int, Sequence[str]],
+    run: Sequence[Function],
+    shared: Mapping[str, int],
+    place: Place,
+    *,
+    in_python: bool = False,
+) -> Replays:
+    """Of an accelerator's segments, by number the names of their kernels.
+
+    `shared` has the slots of shared values by name. Nothing is captured `in_python`, nor where a
+    model has caches, which are written to where they lie.
+    """
+    capture = None if in_python or program.caches else place.capture()
+    state = frozenset(shared[held] for held, _ in program.updates)
+    nothing = SegmentIO((), (), can_capture=False)
+    about = [nothing] * len(run)
+    if capture is not None:
+        made_by: dict[str, list[int]] = {}
+        for name, slot in shared.items():
+            if name in program.maker:
+                made_by.setdefault(program.maker[name].name, []).append(slot)
+        for number, names in segments.items():
+            about[number] = _io(program, names, shared, made_by)
+    return Replays(run, about, state, place, capture)
 
 
-def _is_at(one: torch.Tensor, other: Any) -> bool:
-    """Whether another tensor is the same memory seen in the same way, as new views of it are."""
-    if one is other:
+def _io(
+    program: TorchProgram,
+    names: Sequence[str],
+    shared: Mapping[str, int],
+    made_by: Mapping[str, Sequence[int]],
+) -> SegmentIO:
+    own = frozenset(names)
+    kernels = [program.nodes[name] for name in names]
+    reads = {
+        shared[value.name]
+        for kernel in kernels
+        for value in program.reads(kernel)
+        if value.name not in program.maker or program.maker[value.name].name not in own
+    }
+    makes = {slot for name in names for slot in made_by.get(name, ())}
+    waits = any(map(_waits, kernels))
+    return SegmentIO(tuple(sorted(reads)), tuple(sorted(makes)), can_capture=not waits)
+
+
+def _waits(kernel: Node) -> bool:
+    """Whether the host must wait for values of the device within an op."""
+    if kernel.target in _BY_MASK:
+        masks = [node.meta.get("val") for node in kernel.all_input_nodes[1:]]
+        return any(getattr(mask, "dtype", None) in (torch.bool, torch.uint8) for mask in masks)
+    return any(tag in getattr(kernel.target, "tags", ()) for tag in _WAITING)
+
+
+def _is_at(static: torch.Tensor, value: Any) -> bool:
+    """Whether a value is the same memory seen in the same way, as a new view of it is."""
+    if static is value:
         return True
-    return _alike(one, other) and (one.data_ptr(), one.stride()) == (
-        other.data_ptr(),
-        other.stride(),
-    )
+    here = (static.data_ptr(), static.stride())
+    return _like(static, value) and here == (value.data_ptr(), value.stride())
 
 
-def _takes(one: torch.Tensor, other: Any) -> bool:
-    """Whether another tensor can be copied there: not where elements share a place in memory."""
-    return _alike(one, other) and torch._debug_has_internal_overlap(one) == 0
+def _takes(static: torch.Tensor, value: Any) -> bool:
+    """Whether a value can be copied there: not where elements share a place in memory."""
+    return _like(static, value) and torch._debug_has_internal_overlap(static) == 0
 
 
-def _alike(one: torch.Tensor, other: Any) -> bool:
-    return isinstance(other, torch.Tensor) and (one.shape, one.dtype, one.device) == (
-        other.shape,
-        other.dtype,
-        other.device,
-    )
+def _like(one: Any, other: Any) -> bool:
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return False
+    return (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
+
+
+def _memory(value: torch.Tensor) -> int:
+    return value.untyped_storage().data_ptr()

@@ -9,12 +9,14 @@ the only kind that moves while both go on computing.
 import functools
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 
 from placement.core.machine import Device
-from profiling.backends._torch.queues import Mark, Place, Queue, Recorder, Work
+from profiling.backends._torch.accelerators import CAPTURED
+from profiling.backends._torch.queues import Capture, Mark, Place, Queue, Work
 from profiling.measuring.timing import measure
 
 
@@ -104,8 +106,8 @@ class Streams(Place):
             return value
         return torch.empty_like(value, pin_memory=True).copy_(value)
 
-    def recorder(self) -> Recorder | None:
-        return _Graphs(self.module).record if hasattr(self.module, "CUDAGraph") else None
+    def capture(self) -> Capture | None:
+        return _Graphs(self).capture if self.device.type in CAPTURED else None
 
     def watch_memory(self) -> int | None:
         self.module.reset_peak_memory_stats(self.device)
@@ -137,16 +139,22 @@ class Streams(Place):
 
 
 class _Graphs:
-    """Graphs of a device with one pool of memory, for they run in one order, never side by side."""
+    """Graphs of a device with one pool of memory: those of a program never run side by side.
 
-    def __init__(self, module: Any) -> None:
-        self._module = module
+    What one makes for the next lies in the pool; what outlives a step must not stay there.
+    """
+
+    def __init__(self, place: Streams) -> None:
+        self._place = place
         self._pool: Any = None
 
-    def record(self, work: Work) -> Work | None:
+    def capture(self, work: Work) -> Work | None:
+        module = self._place.module
         if self._pool is None:
-            self._pool = self._module.graph_pool_handle()
-        graph = self._module.CUDAGraph()
+            self._pool = module.graph_pool_handle()
+            # While work is captured nothing of what was let go can become the pool's.
+            module.empty_cache()
+        graph = module.CUDAGraph()
         try:
             # Other lanes go on copying meanwhile, which a stricter mode takes for a mistake.
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
@@ -154,10 +162,18 @@ class _Graphs:
                 work()
             finally:
                 graph.capture_end()
-        except (RuntimeError, NotImplementedError, UserWarning):
-            # An op that waits for the device, or what graphs cannot hold, or nothing at all.
+        except (RuntimeError, UserWarning):
+            # An op waited for the device, memory ran out, or there was nothing to launch.
+            self._give_up()
             return None
         return graph.replay  # type: ignore[no-any-return]
+
+    def _give_up(self) -> None:
+        """Have the allocator end a capture that failed; the next one gets another pool."""
+        index = self._place.device.index or 0
+        with suppress(RuntimeError, AttributeError):
+            torch._C._cuda_endAllocateToPool(index, self._pool)
+        self._pool = None
 
 
 class _StreamMark(Mark):

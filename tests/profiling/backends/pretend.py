@@ -7,6 +7,7 @@ come to it; so a copy or a wait that is missing gives a value that is missing or
 import queue
 import threading
 import time
+from functools import partial
 
 import torch
 from torch.utils import _pytree as pytree
@@ -106,30 +107,34 @@ def memories_of(values):
 class Pretend(Place):
     """Copies or segments come late, as asked; values that were copied are counted.
 
-    `lost` names a copy, by its way and number, that brings nothing. With `records` segments are
-    recorded as a device's graphs record them; replays are counted.
+    `lost` names a copy, by its way and number, that brings nothing. With `captures` segments are
+    captured as a device's graphs are; replays are counted.
     """
 
-    def __init__(self, compute_s=0.0, copy_s=0.0, records=False):
+    def __init__(self, compute_s=0.0, copy_s=0.0, captures=False):
         self.device = torch.device("cpu")
         self.compute, self.inbound, self.outbound = Late(compute_s), Late(copy_s), Late(copy_s)
         self.taken, self.given, self.lost = 0, 0, ("", 0)
-        self.records, self.replayed = records, 0
+        self.captures, self.replayed = captures, 0
 
-    def recorder(self):
-        return self.record if self.records else None
+    def capture(self):
+        return partial(self.captured, []) if self.captures else None
 
-    def record(self, work):
+    def captured(self, pool, work):
+        """Captures of one pool share memory: a replay may write over what later ones have made."""
         launches = Launches()
         with launches:
             work()
         launches.spoil()
+        pool.append(launches)
 
-        def again():
+        def replay():
             self.replayed += 1
+            for later in pool[pool.index(launches) + 1 :]:
+                later.spoil()
             launches.again()
 
-        return again
+        return replay
 
     def take(self, value):
         self.taken += 1

@@ -36,7 +36,7 @@ FOUND_OUT = (TypeError, RuntimeError, AttributeError, AssertionError, IndexError
 SPEEDS = {
     "slow copies": {"copy_s": 0.002},
     "slow computing": {"compute_s": 0.004},
-    "recorded": {"records": True},
+    "captured": {"captures": True, "copy_s": 0.002},
 }
 
 
@@ -114,39 +114,57 @@ def computing_away(compiled, schedule):
 
 
 @pytest.mark.parametrize("kind", ["inference", "training"])
-def test_replays_of_what_was_recorded_are_the_steps_to_the_bit(kind, monkeypatch):
-    places = put_in_place(monkeypatch, lambda name: Pretend(records=True))
+def test_replays_of_what_was_captured_are_the_steps_to_the_bit(kind, monkeypatch):
+    places = put_in_place(monkeypatch, lambda name: Pretend(captures=True))
     for compiled, schedule, feeds, expected in opened(kind, 3):
         program = compiled.open(schedule, feeds)
         assert not program.lanes_note
         found = trained(program, len(schedule.segments))
         assert not differences(found, expected), schedule
-        # One step as it is; in the second they are recorded and replayed, in the third replayed.
+        # One step as it is; in the second they are captured and replayed, in the third replayed.
         expected_calls = computing_away(compiled, schedule) * (STEPS - 1)
         assert sum(place.replayed for place in places.values()) == expected_calls > 0
         for place in places.values():
             place.replayed = 0
-        assert "in one call" in program.lanes_note
+        assert "each in one call" in program.lanes_note
         program.close()
+        assert "each in one call" in program.lanes_note
 
 
-def test_what_cannot_be_recorded_runs_as_it_is(monkeypatch):
-    put_in_place(monkeypatch, lambda name: Pretend(records=True))
-    tried = []
-    monkeypatch.setattr(Pretend, "record", lambda self, work: tried.append(work))
+def test_what_cannot_be_captured_runs_as_it_is(monkeypatch):
+    put_in_place(monkeypatch, lambda name: Pretend(captures=True))
+    tried, captured = [], Pretend.captured
+
+    def fails(place, pool, work):
+        captured(place, pool, work)  # values are half made by then
+        tried.append(work)
+
+    monkeypatch.setattr(Pretend, "captured", fails)
     compiled, schedule, feeds, expected = next(opened("training", 1))
     program = compiled.open(schedule, feeds)
     assert not differences(trained(program, len(schedule.segments)), expected)
     assert len(tried) == computing_away(compiled, schedule) > 0 and not program.lanes_note
 
 
-def test_whoever_leaves_new_values_where_they_came_is_found_out(monkeypatch):
-    put_in_place(monkeypatch, lambda name: Pretend(records=True))
-    monkeypatch.setattr(replays, "_brought", lambda found, values: True)
-    compiled, schedule, feeds, expected = next(opened("training", 1))
+def trained_beside_each_other(number):
+    """What differs in steps of a program, and of another one that began from the same state."""
+    for compiled, schedule, feeds, expected in opened("training", number):
+        program = compiled.open(schedule, feeds)
+        for each in (program, program.beside()):
+            yield differences(trained(each, len(schedule.segments)), expected)
+
+
+def test_replays_of_one_program_leave_the_state_of_another_alone(monkeypatch):
+    put_in_place(monkeypatch, lambda name: Pretend(captures=True))
+    assert not any(trained_beside_each_other(3))
+
+
+@pytest.mark.parametrize("left_out", ["_fill", "settle", "_take_own"])
+def test_whoever_leaves_values_where_they_came_is_found_out(left_out, monkeypatch):
+    put_in_place(monkeypatch, lambda name: Pretend(captures=True))
+    monkeypatch.setattr(replays.Replays, left_out, lambda *given: True)
     with pytest.raises(FOUND_OUT):
-        found = trained(compiled.open(schedule, feeds), len(schedule.segments))
-        assert not differences(found, expected)
+        assert not any(trained_beside_each_other(3))
 
 
 def test_whoever_leaves_out_a_copy_is_found_out(pretended):

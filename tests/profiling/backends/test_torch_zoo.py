@@ -77,7 +77,7 @@ def advanced(program, num_segments):
 @each(["nmt:training", "resnet50:training", "rnnlm:training"])
 def test_across_accelerators_that_pretend(small, monkeypatch):
     name, model = small
-    places = put_in_place(monkeypatch, lambda device: Pretend(records=True))
+    places = put_in_place(monkeypatch, lambda device: Pretend(captures=True))
     machine = with_pretended(lanes(model))
     compiled = backends.usable("torch").compile(model, machine)
     feeds = compiled.feeds(0, {})

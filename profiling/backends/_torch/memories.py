@@ -157,7 +157,11 @@ class SpreadTorch(Program):
         for move in outputs:
             self._marks[move][1].wait()
         memory, name = self._memory_of[segment], self._devices[segment].name
-        self._replays[memory].end_step()
+        place, replays = self._places[memory], self._replays[memory]
+        replays.end_step()
+        if replays.must_own_state():
+            place.compute.call(partial(replays.own_state, self._tables[memory]))
+            place.compute.mark().wait()
         before = self._before[memory]
         if before is not None:
             self._peak_bytes[name] = self._places[memory].peak_bytes() - before

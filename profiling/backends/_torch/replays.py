@@ -61,8 +61,9 @@ class Replays:
     capture: Capture | None
     _replays: dict[int, _Replay | None] = field(default_factory=dict)
     _started: set[int] = field(default_factory=set)
-    # Where state lies between steps, by slot.
+    # Where state lies between steps, by slot, once it is this program's own.
     _own: dict[int, torch.Tensor] = field(default_factory=dict)
+    _owns_state: bool = False
     # Values no longer in the table that queued work of this step, and of the last one, may read.
     _in_use: tuple[Values, Values] = field(default_factory=lambda: ([], []))
 
@@ -95,13 +96,28 @@ class Replays:
         """Let go of what work of the step before this one may have read."""
         self._in_use = ([], self._in_use[0])
 
+    def must_own_state(self) -> bool:
+        """Whether something will be captured, and state is still where it came."""
+        return self.capture is not None and not self._owns_state
+
+    def own_state(self, values: Values) -> None:
+        """Copy the state into memory of this program's own, once, after its first step.
+
+        Other programs may have begun from the same state in the same memory. So it is copied before
+        anything is captured that reads it, or looks at it in another way.
+        """
+        self._owns_state = True
+        self._move_state(values)
+
     def settle(self, values: Values) -> None:
         """Move new state to memory that no replay writes, for the next step's to read.
 
         To be called when the step is over; the copies are queued.
         """
-        if not any(self._replays.values()):
-            return
+        if self._owns_state:
+            self._move_state(values)
+
+    def _move_state(self, values: Values) -> None:
         new = {
             slot: values[slot]
             for slot in sorted(self.state)
@@ -133,8 +149,6 @@ class Replays:
         reads, makes = self.segments[segment].reads, self.segments[segment].makes
         if not all(self._is_here(values[slot]) for slot in reads):
             return None
-        for slot in self.state.intersection(reads):
-            self._take_own(slot, values)
         inputs = {slot: values[slot] for slot in reads}
         for slot in makes:
             values[slot] = None  # what the step before made needs no room any more
@@ -143,17 +157,6 @@ class Replays:
         if launch is None or not all(map(self._is_here, outputs.values())):
             return None
         return _Replay(launch, inputs, outputs)
-
-    def _take_own(self, slot: int, values: Values) -> None:
-        """Have the table hold a state in memory of this program's own, as others may share it."""
-        value = values[slot]
-        if value is self._own.get(slot):
-            return
-        if slot in self._own and self._fill({slot: self._own[slot]}, values):
-            return
-        self._own[slot] = value.clone()
-        self._in_use[0].append(value)
-        values[slot] = self._own[slot]
 
     def _fill(self, inputs: Mapping[int, torch.Tensor], values: Values) -> bool:
         """Copy values of the table into static inputs, if they fit; False if one does not."""

@@ -257,7 +257,7 @@ def contention_of(
     Of both the first quartile: what else computes, the page that shows this too, is oftener on one
     of two cores than on one, and a median would count it as contention.
 
-    >>> contention_of([[11, 11, 11, 30, 30]], [[10, 10, 10, 10, 30]]).__round__(6)
+    >>> round(contention_of([[11, 11, 11, 30, 30]], [[10, 10, 10, 10, 30]]), 6)
     0.1
     """
     slower = [

@@ -1,4 +1,7 @@
-"""How much is tried: in `make test` enough to notice what breaks, in `make fuzz` all there is."""
+"""How much is tried: in `make test` enough to notice what breaks, in `make fuzz` all there is.
+
+Over Ray hosts `make test-hosts` tries all there is.
+"""
 
 import os
 from collections.abc import Iterable

@@ -14,6 +14,7 @@ from tests.command import answer, refused
 from tests.hosts.two_nodes import kill, nodes
 from tests.instances import random_problem
 from tests.profiling.live import diamond, problem_of
+from tests.thorough import either
 from tests.workloads import random_workload_problem
 
 # Work that no clock ends.
@@ -58,13 +59,13 @@ def relays():
 def test_a_search_on_two_nodes_finds_what_one_computer_finds(executor, said, name):
     kind, problem = placer_class(name), model_problem()
     assert executor.num_lanes == 2
-    for seed in range(2):
+    for seed in range(either(1, 2)):
         there = kind(seed=seed, executor=executor, **FIXED[name]).place(problem)
         assert there == kind(seed=seed, **FIXED[name]).place(problem)
     assert not said
 
 
-@pytest.mark.parametrize("objective", Objective)
+@pytest.mark.parametrize("objective", either([Objective.LATENCY], list(Objective)))
 @pytest.mark.parametrize("name", SPLITS)
 def test_splits_on_two_nodes_are_those_of_one_computer(executor, said, name, objective):
     kind = placer_class(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,10 @@ def finals_verdict(finals: FinalsResult) -> str:
             f" for the machine {finals.machine} (--lanes 1)."
         )
     if finals.load is not None and finals.load.is_busy:
-        said += f" Meanwhile {finals.load.words}, which met all alike; the times are longer for it."
+        said += (
+            f" Meanwhile {finals.load.words}: times are longer for it, those on several devices"
+            " most. Measure again when the computer is quiet before you trust this order."
+        )
     return said
 
 
@@ -108,9 +112,9 @@ def differences_cells(row: Difference, name: str = "") -> tuple[str, ...]:
 
 
 def middle_step(steps_s: Sequence[float]) -> str:
-    """What the timeline of a run shows of its steps: of an even number none takes the median."""
+    """Which of a run's steps its timeline shows: of an even number none takes the median."""
     is_even = len(steps_s) > 1 and len(steps_s) % 2 == 0
-    return "the shorter of the two middle steps" if is_even else "the step of median length"
+    return "a typical step (of two the shorter)" if is_even else "a typical step"
 
 
 def explanation_of(result: RunResult) -> Explanation | None:
@@ -140,11 +144,11 @@ def differences_verdict(found: Explanation) -> str:
         )
     off = f"The step took {seconds(abs(found.step_s))} {_more(found.step_s)} than predicted."
     all_of_them = (
-        f" With all segments and their waits as measured it would be predicted"
+        " Predicted with the measured times and waits of all segments it would be"
         f" {seconds(abs(found.together_s))} {_more(found.together_s)}."
     )
     if all(row.is_noise for row in found.rows):
-        return f"{off} No segment differs by more than its own steps scatter."
+        return f"{off} No single segment explains it: each is off by less than its times scatter."
     return off + all_of_them
 
 
@@ -210,8 +214,10 @@ def bound_in_words(waits_s: Mapping[str, float] | None) -> str:
     return said
 
 
-# Steps further apart than this make a median that says little.
-SCATTERED = 1.5
+# A median says little whose limits (95 %) are further apart than this; where single steps are not
+# known, one of steps that are further apart than that.
+UNSURE, SCATTERED = 1.1, 1.5
+FEWEST_STEPS = 10
 DOUBT = (
     "Trust none of these times, nor what they say of the prediction and of single devices; run"
     " again when it is quiet."
@@ -219,8 +225,21 @@ DOUBT = (
 SLOWER_BY = 0.1
 
 
-def is_scattered(step_s: Spread) -> bool:
-    return 0.0 < SCATTERED * step_s.p5 < step_s.p95
+def is_scattered(step_s: Spread, steps_s: Sequence[float] = ()) -> bool:
+    """Whether steps differ so much that their median says little.
+
+    A few that were disturbed among many change no median.
+
+    >>> is_scattered(Spread(median=1.0, p5=1.0, p95=2.0), [1.0] * 18 + [2.0] * 2)
+    False
+    """
+    if len(steps_s) < FEWEST_STEPS:
+        return 0.0 < SCATTERED * step_s.p5 < step_s.p95
+    # Order statistics: the median is between those whose ranks are two deviations from the middle.
+    ordered, off = sorted(steps_s), 0.98 * math.sqrt(len(steps_s))
+    low = ordered[max(0, math.floor(len(ordered) / 2 - off))]
+    high = ordered[min(len(ordered) - 1, math.ceil(len(ordered) / 2 + off))]
+    return 0.0 < UNSURE * low < high
 
 
 def doubts(result: RunResult) -> str:
@@ -232,7 +251,7 @@ def doubts(result: RunResult) -> str:
     step_s, load = result.step_s, result.load
     if load is not None and load.is_busy:
         said = f"While this was measured {load.words}. {DOUBT}"
-    elif is_scattered(step_s) and not isinstance(result, StreamResult):
+    elif not isinstance(result, StreamResult) and is_scattered(step_s, result.steps_s):
         between = f"The steps took between {seconds(step_s.p5)} and {seconds(step_s.p95)}"
         if load is None or not load.is_known:
             return f"{between}: something else kept this computer busy meanwhile. {DOUBT}"

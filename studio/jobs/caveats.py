@@ -73,4 +73,5 @@ def _ran(now: Studio, job: jobs.Job) -> Placement | None:
 
 def is_doubtful(result: RunResult) -> bool:
     """Whether the times of a run say little."""
-    return is_scattered(result.step_s) or (result.load is not None and result.load.is_busy)
+    scattered = is_scattered(result.step_s, result.steps_s)
+    return scattered or (result.load is not None and result.load.is_busy)

@@ -227,7 +227,7 @@ def test_an_account_of_times_that_have_changed_says_so():
         facts = Facts(seconds=5.0, account=ACCOUNT, problem=problem)
         now.shelf.add(name, placed, "auto", facts)
         shown = captions(opened(project))
-        assert ("times of ops" in shown) == (name == "older")
+        assert ("before pins, measured times or the machine changed" in shown) == (name == "older")
         assert (ACCOUNT in shown) == (name == "same")
 
 
@@ -262,7 +262,7 @@ def test_an_account_of_other_pins_is_not_of_this_problem(monkeypatch):
     assert ACCOUNT in captions(app)
     pins.unpin(snapshot(project), [op])
     shown = captions(app.run())
-    assert ACCOUNT not in shown and "with other pins" in shown
+    assert ACCOUNT not in shown and "before pins" in shown
 
 
 def test_an_account_of_a_pinned_order_is_of_the_problem_with_that_order(monkeypatch):

@@ -25,8 +25,8 @@ LINK_FIGURES = (("GB per second", "bytes_per_s", GIGA), ("Delay in µs", "latenc
 NO_LIMIT = "Empty where there is no limit to respect."
 COPY = "Make a copy to change"
 WHY_COPY = (
-    "This machine is no file of this project, so its figures stay as they are; those of a copy can"
-    " be changed."
+    "Machines that come with the studio, and this computer, keep their figures. Make a copy to"
+    " change them."
 )
 MEASURED_LINKS = (
     "The links were measured. To count with figures of your own, forget the measurements below."

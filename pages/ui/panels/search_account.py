@@ -115,7 +115,7 @@ def show(now: Studio) -> None:
     told += f"; loads charged with: {facts.rules}" if facts.rules else ""
     told += _held(facts)
     if stale:
-        told += f"; {stale}, so the values it gave are left out"
+        told += f", {stale}; its values of then are left out, and Place asks it again"
     st.caption(glossary.plain(f"{found}{told}."), help=_help(account))
     job = job_of(now)
     # A comparison tells values of several methods, and none of them is the end of one search.
@@ -144,7 +144,7 @@ def _what_changed(now: Studio, facts: Facts) -> str:
     # Where nothing was pinned it is the plain problem's still, whatever is pinned by now.
     if facts.problem in (now.problem.fingerprint, now.pinned_problem.fingerprint):
         return ""
-    return "with other pins, times of ops or another machine than those of now"
+    return "before pins, measured times or the machine changed"
 
 
 def _held(facts: Facts) -> str:

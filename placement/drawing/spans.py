@@ -13,7 +13,7 @@ from placement.core.graph import Graph
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span
-from placement.drawing.names import names_of
+from placement.drawing.names import BETWEEN, names_of
 from placement.drawing.wording import shortened
 
 LONGEST_NAME = 60
@@ -82,8 +82,11 @@ def name_of(span: Span, ops: Sequence[str], graph: Graph | None = None) -> str:
 
 
 def from_to(ops: Sequence[str], graph: Graph | None = None) -> str:
-    """The first and the last of some ops, by their blocks where `graph` tells them: "b.0 … b.7"."""
-    first, last = ops[0], ops[-1]
+    """The first and the last of some ops, by their blocks where `graph` tells them.
+
+    What the blocks share stands before both, since others repeat the rest: "bl 0 / b 0 … b 7".
+    """
+    first, last, around = ops[0], ops[-1], ""
     if graph is not None and first in graph.index and last in graph.index:
         names = names_of(graph)
         one, other = names.block(first), names.block(last)
@@ -93,7 +96,10 @@ def from_to(ops: Sequence[str], graph: Graph | None = None) -> str:
             return one[-1]
         if len(one) > same and len(other) > same:
             first, last = one[same], other[same]
-    return f"{first} … {last}"
+            # "b.0" says itself that it is in "b".
+            outer = [name for name in one[:same] if not first.startswith(name)]
+            around = "".join(f"{name}{BETWEEN}" for name in outer)
+    return f"{around}{first} … {last}"
 
 
 def block_of(graph: Graph, ops: Sequence[str]) -> str:

@@ -191,3 +191,15 @@ def test_where_ops_have_only_numbers_for_names_their_block_is_told(kind, name, o
     timeline = Timeline((span,), 1.0, "predicted")
     panel = gantt.panel("p", "", "", timeline, COLOURS, sources=sources)
     assert panel.bars[0].text == panel.bars[0].tip[0] == told
+
+
+def test_bars_of_blocks_that_repeat_are_told_apart():
+    ops = tuple(
+        Op(f"/bl.{number}/b/b.{n}/Conv", "Conv", scope=f"bl.{number}/b.{n}")
+        for number in range(2)
+        for n in range(4)
+    )
+    graph, names = Graph("blocks", ops, ()), [op.name for op in ops]
+    span = Span("compute", names[0], "cpu:0", 0.0, 1.0, 0)
+    called = [spans.name_of(span, part, graph) for part in (names[:4], names[4:])]
+    assert called == ["4 ops: bl.0 / b.0 … b.3", "4 ops: bl.1 / b.0 … b.3"]

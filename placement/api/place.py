@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from placement.core.amounts import in_unit
+from placement.core.decoding import shown
 from placement.core.events import Emit, never, silent, waiting
 from placement.core.formatting import Drawn
 from placement.core.objective import Execution, Objective
@@ -84,6 +86,7 @@ def place(
     keep: Placement | None = None,
     model: Model | None = None,
     searched: Search | None = None,
+    beside: Mapping[str, Placement] = MappingProxyType({}),
     **named: Any,
 ) -> Placed:
     """Let a placer decide, and say what its placement is predicted to do.
@@ -99,9 +102,9 @@ def place(
     Once `stop` says so the best so far is the answer. `predict` stands in for `simulate` where a
     caller keeps what it has simulated. With the option `live` placements of the problem's `model`
     are measured in the end: one that learns goes on with them, of any other the finalists race
-    against each device alone and the whole CPU (`placement.api.finals`), and the fastest is the
-    answer. With `search_on` a search computes on a cluster (`executor_of`); what was `searched`
-    elsewhere is not searched again.
+    against each device alone, the whole CPU (`placement.api.finals`) and the placements that are
+    named `beside` them, and the fastest is the answer. With `search_on` a search computes on a
+    cluster (`executor_of`); what was `searched` elsewhere is not searched again.
     """
     from placement.api.finals import finals
     from placement.api.live import measurable
@@ -130,6 +133,7 @@ def place(
     if problem.sequences:
         found = _in_sequence(problem, found, heard)
     if isinstance(found, tuple):
+        found = (*_finalists_of(problem, beside), *found)
         measured = finals(model, problem, found, options, keep=keep, emit=emit, stop=stop)
         heard.note = ". ".join(filter(None, (heard.note, measured.account)))
         placed_for, placement = measured.winner.problem, measured.winner.placement
@@ -167,6 +171,18 @@ def place(
         waits_s=waits_s(placed_for, placement),
         solved=placed_for,
     )
+
+
+def _finalists_of(problem: Problem, beside: Mapping[str, Placement]) -> Iterator[Finalist]:
+    """Placements that somebody wants measured, too; one that breaks a rule is refused."""
+    from placement.core.violations import violations
+    from placement.placers.base import Finalist
+
+    for name, placement in beside.items():
+        broken = violations(problem, simulate(problem, placement).schedule, placement.calls)
+        if broken:
+            raise ValueError(f"The placement {shown(name)} cannot be measured: {broken[0]}")
+        yield Finalist(name, placement)
 
 
 def executor_of(search_on: str, problem: Problem, lost: Callable[[str], object]) -> Executor:

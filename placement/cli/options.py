@@ -103,6 +103,13 @@ def _place(sub: argparse.ArgumentParser) -> None:
         "--keep", metavar="FILE", help="a placement in which only the ops of --move may move"
     )
     sub.add_argument("--move", metavar="FILE", help="these ops, as a JSON list of names")
+    sub.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="with --live: a placement that is measured beside the finalists, too",
+    )
     _add_mend(sub)
     sub.add_argument("--out", metavar="FILE", help="write the placement as JSON")
     sub.add_argument("--split", metavar="FILE", help="write a workload's placement as node ids")

@@ -57,6 +57,17 @@ def kept_placement(options: Namespace) -> "Placement | None":
     return read_placement(path) if path else None
 
 
+def placements_beside(options: Namespace, problem: "Problem") -> dict[str, "Placement"]:
+    """The placements by name that are to be measured beside those that are found."""
+    from placement.constraints.fusion import mended
+
+    given = [split_pair(text, "--beside", "NAME=FILE") for text in getattr(options, "beside", ())]
+    if given and not options.live:
+        raise ValueError("--beside is for what is measured in the end; add --live.")
+    read = {name: read_placement(path) for name, path in given}
+    return {name: mended(problem, p) for name, p in read.items()} if options.mend else read
+
+
 def read_pins(path: str) -> dict[str, str]:
     as_pins = partial(decode, kind=dict[str, str], remedy='use {"op": "device"}')
     return read_value(Path(path), "file of pins", as_pins)

@@ -44,6 +44,7 @@ from placement.cli.reading import (
     dedicate,
     hold,
     kept_placement,
+    placements_beside,
     read_inputs,
     read_model,
     read_options,
@@ -241,7 +242,10 @@ def _placed(options: Namespace, model: "Model | None", problem: "Problem") -> tu
     stop = Stop()
     with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
         asked, keep = read_options(options, PlaceOptions), kept_placement(options)
-        placed = pl.place(problem, asked, emit=emit, stop=stop, keep=keep, model=model)
+        beside = placements_beside(options, problem)
+        placed = pl.place(
+            problem, asked, emit=emit, stop=stop, keep=keep, model=model, beside=beside
+        )
     return placed, stop.asked
 
 

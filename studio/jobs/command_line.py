@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from placement.constraints.fusion import mended
 from placement.core.fingerprint import fingerprint_of
 from placement.core.objective import Objective
 from placement.core.verb_options import (
@@ -18,6 +19,8 @@ from placement.core.verb_options import (
     command,
 )
 from placement.costs.what_if import Conditions
+from placement.placers import placer_class
+from studio.project.facts import FILE, HAND
 from studio.project.files import write_json
 from studio.project.store import Project
 from studio.snapshot import Studio
@@ -71,12 +74,15 @@ def place(
     options: PlaceOptions,
     *,
     held: Sequence[str] = (),
+    beside: Sequence[str] = (),
     out: str | Path | None = None,
 ) -> list[str]:
-    """Place with a placer; `held` are options that say what may not move."""
+    """Place with a placer; `held` are options that say what may not move, `beside` which others
+    are measured in the end.
+    """
     argv = ["place", *_input(now.project), "--placer", options.placer, *_problem_machine(now)]
     argv += [*_goal(now.project), *command(options, without="placer")]
-    return [*argv, *held, *(["--out", str(out)] if out else [])]
+    return [*argv, *held, *beside, *(["--out", str(out)] if out else [])]
 
 
 def compare(now: Studio, options: CompareOptions, *, held: Sequence[str] = ()) -> list[str]:
@@ -150,6 +156,8 @@ def text(argv: Sequence[str]) -> str:
 # More than these make a command that nobody reads, and at some number one that no shell takes.
 MOST_ON_THE_LINE = 4
 MOST_LETTERS = 200
+# Of the placements of one's own so many are measured in one race, the newest.
+MOST_BESIDE = 8
 
 
 def fixed_ops(now: Studio, ops: Sequence[str] = (), *, lasting: bool = False) -> list[str]:
@@ -172,6 +180,26 @@ def fixed_ops(now: Studio, ops: Sequence[str] = (), *, lasting: bool = False) ->
         argv += ["--move", str(_kept(now, "ops", list(ops)))]
     # Measuring may show that more ops move together than was known when they were pinned.
     return [*argv, "--mend"] if argv else []
+
+
+def own_placements(now: Studio, options: PlaceOptions, *, lasting: bool = False) -> list[str]:
+    """Options of `place` that have people's own placements measured beside what a method finds.
+
+    Those that break a rule cannot run. With `lasting` they are copied to files that no later edit
+    touches. A method that learns from measurements races nobody.
+    """
+    if not options.live or placer_class(options.placer).learns_live:
+        return []
+    own = [named for named in now.shelf.items if named.made_by in (HAND, FILE)]
+    found = []
+    for named in own[-MOST_BESIDE:]:
+        placement = mended(now.problem, now.shelf.read(named.name))
+        if now.cache.violations(now.pinned_problem, placement):
+            continue
+        kept = now.shelf.path(named.name)
+        path = _kept(now, "placement", placement.to_json()) if lasting else kept
+        found += ["--beside", f"{named.name}={path}"]
+    return [*found, "--mend"] if found else []
 
 
 def _kept(now: Studio, what: str, content: object) -> Path:

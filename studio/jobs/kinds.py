@@ -68,7 +68,8 @@ def start_profile(now: Studio, options: ProfileOptions) -> str:
 def start_place(now: Studio, options: PlaceOptions, ops: Sequence[str] = ()) -> str:
     """Let a placer decide; where ops are named, all others stay where the placement has them."""
     held = command_line.fixed_ops(now, ops, lasting=True)
-    argv = command_line.place(now, options, held=held)
+    beside = [] if ops else command_line.own_placements(now, options, lasting=True)
+    argv = command_line.place(now, options, held=held, beside=beside)
     about = About(
         placer=options.placer,
         num_selected=len(ops),

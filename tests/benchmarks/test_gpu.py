@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import placement as pl
-from benchmarks import gpu, gpu_replays
+from benchmarks import gpu
+from benchmarks.live import gpu_replays
 from placement.api import place as placing
 from profiling.backends import torch as backend
 from profiling.devices.local import local_machine

@@ -8,6 +8,7 @@ import pytest
 
 from pages.ui.session.current import snapshot
 from studio.jobs import kinds
+from studio.project.facts import FILE, HAND, Facts
 from studio.project.files import write_json
 from tests.pages.test_pages import checked, opened, own_home, texts
 
@@ -84,13 +85,19 @@ def test_where_the_whole_cpu_wins_the_best_on_this_machine_is_kept_and_a_button_
 
 
 def test_measuring_in_the_end_is_asked_for_by_a_switch_and_stands_in_the_command():
-    app, _ = opened("place", model="onnx-squeezenet")
+    app, project = opened("place", model="onnx-squeezenet")
+    now = snapshot(project)
+    for name, made_by in (("mine", HAND), ("brought", FILE), ("found", "single")):
+        now.shelf.add(name, now.placement, made_by, Facts())
     next(t for t in app.toggle if t.label == "Measure in the end").set_value(True).run()
     limit = next(n for n in app.number_input if n.label == "Seconds of measuring")
     limit.set_value(45.0).run()
     command = next(str(c.value) for c in checked(app).code if " place " in str(c.value))
     words = shlex.split(command.splitlines()[0])
     assert "--live" in words and words[words.index("--live-limit") + 1] == "45"
+    # One's own take part, too; what methods found finds itself.
+    beside = [words[i + 1].partition("=")[0] for i, word in enumerate(words) if word == "--beside"]
+    assert beside == ["mine", "brought"]
     menu = next(box for box in app.selectbox if box.label == "Method")
     menu.select("mutation").run()
     labels = [n.label for n in checked(app).number_input]

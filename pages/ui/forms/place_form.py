@@ -33,9 +33,10 @@ LIVE = {
 }
 SEARCH_ON = {"search_on": "place-search-on"}
 RACE_HELP = (
-    "When the method is done, its best placements, each device alone and the whole CPU as one"
-    " device run on this computer, turn by turn, until it is certain which is the fastest, or the"
-    " seconds below are over. The answer is the fastest by measurement."
+    "When the method is done, its best placements, those made by hand or from a file, each device"
+    " alone and the whole CPU as one device run on this computer, turn by turn, until it is certain"
+    " which is the fastest, or the seconds below are over. The answer is the fastest by"
+    " measurement; the Board has the times of all."
 )
 LIVE_HELP = (
     "When the time limit of the search is over, the method goes on with steps that are measured on"
@@ -139,6 +140,7 @@ def command() -> None:
         now,
         asked.options,
         held=command_line.fixed_ops(now),
+        beside=command_line.own_placements(now, asked.options),
         out=f"{asked.options.placer}.json",
     )
     simulate = command_line.simulate(now, now.shelf.path(now.named.name))

@@ -80,6 +80,33 @@ def test_where_the_whole_cpu_wins_the_placement_names_its_machine(posed, monkeyp
     assert again == told
 
 
+def test_placements_of_ones_own_are_measured_beside_what_is_found(posed, monkeypatch):
+    model, problem = posed
+    own = problem.placement_of(np.array([1, 0, 1, 0]))
+    took_part = fake(monkeypatch, lambda entrant: 0.5 if entrant.name == "mine" else 1.0)
+    placed = pl.place(problem, "heft", live=True, model=model, beside={"mine": own})
+    assert took_part[0].name == "mine" and len(took_part) > 3
+    assert placed.placement.device_of == own.device_of
+    assert of_placed(placed).finals.rows[0].name == "mine"
+    pinned = replace(problem, pins=(("exp", "cpu:1"),))
+    away = problem.placement_of(np.zeros(4, dtype=int))
+    with pytest.raises(ValueError, match=r"'mine' cannot be measured: .*exp.*"):
+        pl.place(pinned, "heft", live=True, model=model, beside={"mine": away})
+
+
+def test_the_command_measures_files_beside_what_is_found(tmp_path):
+    ops = pl.load("onnx-squeezenet").graph.index
+    own = {"machine": "null-2", "device_of": {op: f"null:{i % 2}" for op, i in ops.items()}}
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(own))
+    asked = ("place", "onnx-squeezenet", "--placer", "heft", "--machine", "null-2", "--mend")
+    beside = ("--beside", f"mine={path}")
+    assert "add --live" in refused(*asked, *beside)
+    assert "not of the form NAME=FILE" in refused(*asked, "--live", "--beside", str(path))
+    found = answer(*asked, "--live", *beside)
+    assert "mine" in {row["name"] for row in found["finals"]["rows"]}
+
+
 def test_what_is_pinned_or_kept_is_so_in_all_that_take_part(posed, monkeypatch):
     model, problem = posed
     took_part = fake(monkeypatch, lambda entrant: 1.0)

@@ -1,6 +1,6 @@
 """What recorded launches save on a GPU: steps replayed and begun op by op, turn by turn.
 
-    python -m benchmarks.gpu_replays [--json] [--rounds N] [NETWORK ...]
+    python -m benchmarks.live.gpu_replays [--json] [--rounds N] [NETWORK ...]
 
 Each PyTorch network runs alone on the first accelerator that PyTorch finds, twice in one process:
 as the studio runs it, and with every op begun from Python. Their outputs are compared with each

@@ -259,6 +259,9 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
     found = outcomes.predicted(result)
     if result.measured_s is not None:
         found += f", measured {formatting.seconds(result.measured_s)}"
+        load = None if result.finals is None else result.finals.load
+        if load is not None and load.is_busy:
+            found += f" while {load.words} (doubtful, measure again)"
     if jobs.read(now.project.folder, job.id).about.aside:
         # It is told beside the button that shows it.
         return ""

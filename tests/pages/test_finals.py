@@ -21,7 +21,7 @@ def row(name, seconds, placement, **more):
     return {"name": name, "measured_s": seconds, "placement": placement, **about, **more}
 
 
-def raced(project, *, whole_wins=False, is_certain=True):
+def raced(project, *, whole_wins=False, is_certain=True, load=None):
     """A place job that has ended with a race, and what is told of it."""
     now = snapshot(project)
     here = now.placement.to_json()
@@ -35,7 +35,7 @@ def raced(project, *, whole_wins=False, is_certain=True):
         "unit": "s",
         "placement": rows[0]["placement"],
         "measured_s": rows[0]["measured_s"],
-        "finals": {"rows": rows, "is_certain": is_certain, "machine": machine},
+        "finals": {"rows": rows, "is_certain": is_certain, "machine": machine, "load": load},
     }
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {"placer": "auto", "shelf": now.shelf.folder.name}
@@ -66,6 +66,16 @@ def test_what_is_not_certain_is_said_to_be_so(placing):
     app, project = placing
     raced(project, is_certain=False)
     assert "but more turns might say otherwise" in texts(checked(app.run()))
+
+
+def test_a_race_beside_others_is_doubted_wherever_it_is_told(placing):
+    app, project = placing
+    load = {"seconds": 5.0, "others_s": 9.0, "num_cores": 2}
+    (told,) = raced(project, load=load)
+    doubt = "measured 10 ms while other programs computed on 1.8 of 2 cores (doubtful, measure"
+    assert doubt in told
+    shown = texts(checked(app.run()))
+    assert "those on several devices most" in shown and "before you trust this order" in shown
 
 
 def test_where_the_whole_cpu_wins_the_best_on_this_machine_is_kept_and_a_button_leads_there(

@@ -1,10 +1,11 @@
-"""Find ops by name, expression or type, or from a selection: before it, after it, of its kind."""
+"""Find ops by name, expression or type, or from a selection: before it, after it, alike."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from placement.constraints.regexes import search_names
 from placement.core.graph import Graph
+from placement.drawing.alike import classes_of
 from placement.drawing.layout.scopes import scope_tree
 from placement.drawing.memo import remembered
 from placement.drawing.names import names_of
@@ -79,7 +80,7 @@ def _reached(chosen: Iterable[int], neighbours: Sequence[Sequence[int]]) -> set[
 
 
 def _alike(graph: Graph, chosen: Sequence[int]) -> set[int]:
-    """All blocks built like the chosen ones; for ops that fill no block, all ops of their type.
+    """All blocks like the chosen ones; for ops that fill no block, all ops like them.
 
     A block counts as chosen when all of its ops are, and the outermost such block stands for them.
     """
@@ -90,14 +91,15 @@ def _alike(graph: Graph, chosen: Sequence[int]) -> set[int]:
             inside[group] += 1
     whole = [inside[g.index] == g.num_ops > 1 for g in tree.groups]
     shapes: set[int] = set()
-    kinds: set[str] = set()
+    classes: set[str] = set()
+    class_of = classes_of(graph)
     for i in chosen:
         around = [g for g in tree.ancestors(tree.group_of[i]) if whole[g]]
         if around:
             shapes.add(tree.groups[around[-1]].shape)
         else:
-            kinds.add(graph.ops[i].kind)
-    found = {i for i, op in enumerate(graph.ops) if op.kind in kinds}
+            classes.add(class_of[i])
+    found = {i for i, of in enumerate(class_of) if of in classes}
     for block in tree.groups[1:]:
         if block.shape in shapes:
             found.update(tree.ops(block.index))

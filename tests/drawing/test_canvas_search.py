@@ -1,6 +1,8 @@
 """Finding ops, and widening a selection, held against their definitions."""
 
 import re
+from collections import Counter
+from dataclasses import replace
 
 import networkx as nx
 import pytest
@@ -9,7 +11,10 @@ from hypothesis import strategies as st
 
 from pages.ui import canvas
 from placement.constraints import regexes
+from placement.core.graph import Graph, Op, Tensor
+from placement.drawing.layout.scopes import scope_tree
 from placement.drawing.searching import related, search
+from placement.loaders import load
 from tests.pages.graphs import blocks, graph_of
 from tests.pages.test_canvas_view import graphs
 
@@ -77,3 +82,86 @@ def test_alike_are_ops_of_one_type_or_blocks_of_one_structure():
     assert related(graph, ["unknown"], "alike") == ()
     with pytest.raises(ValueError, match="no way"):
         related(graph, [], "sideways")
+
+
+SIDE = (1, 8, 16, 16)
+
+
+def two_ways(num_blocks: int = 6, *, shape: tuple[int, ...] = SIDE, **of_b: object) -> Graph:
+    """Blocks in a row of ways `a` and `b`, alike but for what is said of convolutions in `b`."""
+    ops, tensors = [], []
+    last, readers = "x", {"x": []}
+    for block in range(num_blocks):
+        ends = []
+        for way in "ab":
+            scope = f"bl/{block}/{way}"
+            told = of_b if way == "b" else {}
+            ops.append(replace(Op(f"{scope}/conv", "Conv", scope, "forward", 4e7, 2304), **told))
+            ops.append(Op(f"{scope}/relu", "Relu", scope))
+            readers[last].append(ops[-2].name)
+            made = shape if way == "b" else SIDE
+            tensors.append(Tensor(ops[-2].name, ops[-2].name, (ops[-1].name,), 8192, made))
+            ends.append(ops[-1].name)
+        ops.append(Op(f"bl/{block}/join", "Add", f"bl/{block}"))
+        tensors += [Tensor(name, name, (ops[-1].name,), 8192, SIDE) for name in ends]
+        last = ops[-1].name
+        readers[last] = []
+    tensors += [
+        Tensor(name, None if name == "x" else name, tuple(to), 8192, SIDE)
+        for name, to in readers.items()
+    ]
+    return Graph("two ways", tuple(ops), tuple(tensors))
+
+
+DIFFERENT = [
+    {"flops": 9.2e7},
+    {"param_bytes": 6400},
+    {"state_bytes": 100},
+    {"shape": (1, 8, 14, 14)},
+    {"attributes": (("kernel_shape", "1, 7"),)},
+]
+
+
+@pytest.mark.parametrize("of_b", DIFFERENT, ids=lambda of_b: next(iter(of_b)))
+def test_ops_that_compute_read_or_make_something_else_are_not_alike(of_b):
+    graph = two_ways(**of_b)
+    for way in "ab":
+        ways = {op.name for op in graph.ops if op.scope.endswith(way)}
+        convs = {name for name in ways if name.endswith("conv")}
+        assert set(related(graph, [f"bl/0/{way}/conv"], "alike")) == convs
+        block = [f"bl/0/{way}/conv", f"bl/0/{way}/relu"]
+        assert set(related(graph, block, "alike")) == ways
+    two_blocks = [op.name for op in graph.ops if op.scope.startswith("bl/0")]
+    assert len(related(graph, two_blocks, "alike")) == len(graph.ops)
+
+
+def test_names_and_shared_scalars_tell_no_ops_apart():
+    graph = two_ways(attributes=(("inputs", "x, w7"),))
+    assert len(related(graph, ["bl/0/a/conv"], "alike")) == 12
+    first = replace(graph.ops[1], param_bytes=4)
+    shared = Graph("shared", (graph.ops[0], first, *graph.ops[2:]), graph.tensors)
+    assert len(related(shared, [first.name], "alike")) == 12
+
+
+def check_counts(graph):
+    """As many blocks as a tooltip says are selected with one of them, in all of the graph."""
+    tree = scope_tree(graph)
+    for group in tree.groups[1:]:
+        block = [graph.ops[i].name for i in tree.ops(group.index)]
+        found = related(graph, block, "alike")
+        assert len(found) == group.alike * group.num_ops, group.path
+    return Counter(group.alike for group in tree.groups[1:])
+
+
+def test_tooltips_count_what_is_selected_as_alike():
+    for graph in (two_ways(flops=9.2e7), two_ways(), blocks()):
+        check_counts(graph)
+    graph = two_ways(flops=9.2e7)
+    view = canvas.build_view(graph, canvas.all_groups(graph))
+    title = next(box.title for box in view.boxes if box.title.startswith("bl/0/b"))
+    assert "2 ops, one of 6 alike" in title
+
+
+@pytest.mark.parametrize("model", ["onnx-inception-v2", "onnx-resnet50"])
+def test_tooltips_of_known_networks_count_what_is_selected_as_alike(model):
+    check_counts(load(model).graph)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from placement.core.graph import Graph
@@ -180,7 +180,8 @@ def _chunked(members: list[int | Draft], path: str) -> list[int | Draft]:
     return _chunked(ranges, path)
 
 
-def measure(draft: Draft, kinds: list[str], known: dict[tuple[object, ...], int]) -> None:
+def measure(draft: Draft, kinds: Sequence[str], known: dict[tuple[object, ...], int]) -> None:
+    """Count ops, and give groups one number whose members are of one kind after the other."""
     shape: list[object] = []
     draft.num_ops = 0
     for member in draft.members:

@@ -7,9 +7,10 @@ one structure that follow each other are a stack, and the constants of a scope a
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placement.core.graph import Graph
+from placement.drawing.alike import classes_of
 from placement.drawing.layout.drafts import (
     Draft,
     constants_of,
@@ -29,9 +30,10 @@ MAX_DEPTH = 24
 class ScopeGroup:
     """A block of ops. Members are op indices, or `~index` of a group (a negative number).
 
-    `alike` counts the siblings of the same structure, this one included: 12 for one of twelve
-    equal layers; `shape` is the same number for all groups of one structure. `stack` is how many
-    equal blocks a stack holds, 0 for other groups. `tucked` groups hold constants only.
+    `shape` is the same number for all groups of one structure whose ops are alike, and `alike`
+    counts these in the whole graph, this one included: 12 for one of twelve equal layers. `stack`
+    is how many blocks of one structure a stack holds, 0 for other groups. `tucked` groups hold
+    constants only.
     """
 
     index: int
@@ -122,9 +124,11 @@ def scope_tree(graph: Graph) -> ScopeTree:
     stack(root, graph)
     split(root)
     name_numbers(root)
-    measure(root, kinds, {})
-    groups: list[ScopeGroup] = []
-    _freeze(root, -1, 0, 1, groups)
+    measure(root, classes_of(graph), {})
+    drafted: list[ScopeGroup] = []
+    _freeze(root, -1, 0, drafted)
+    num_alike = Counter(group.shape for group in drafted)
+    groups = [replace(group, alike=num_alike[group.shape]) for group in drafted]
     group_of = [0] * len(graph.ops)
     for group in groups:
         for member in group.members:
@@ -133,14 +137,12 @@ def scope_tree(graph: Graph) -> ScopeTree:
     return ScopeTree(tuple(groups), tuple(group_of))
 
 
-def _freeze(draft: Draft, parent: int, depth: int, alike: int, into: list[ScopeGroup]) -> int:
+def _freeze(draft: Draft, parent: int, depth: int, into: list[ScopeGroup]) -> int:
     index = len(into)
     placeholder = ScopeGroup(index, "", "", parent, depth, (), 0, 1)
     into.append(placeholder)
-    repeats = Counter(m.signature for m in draft.members if isinstance(m, Draft))
     members = tuple(
-        ~_freeze(m, index, depth + 1, repeats[m.signature], into) if isinstance(m, Draft) else m
-        for m in draft.members
+        ~_freeze(m, index, depth + 1, into) if isinstance(m, Draft) else m for m in draft.members
     )
     into[index] = ScopeGroup(
         index=index,
@@ -150,7 +152,7 @@ def _freeze(draft: Draft, parent: int, depth: int, alike: int, into: list[ScopeG
         depth=depth,
         members=members,
         num_ops=draft.num_ops,
-        alike=alike,
+        alike=1,
         shape=draft.signature,
         stack=draft.stack,
         tucked=draft.tucked,

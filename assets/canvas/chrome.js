@@ -154,19 +154,39 @@ class Chrome {
       list.append(element("dt", "", what), element("dd", "", means));
     }
     panel.append(list);
-    this.gesturePanel = panel;
+    let open = null;
     this.toggleGestures = () => {
-      panel.hidden = !panel.hidden;
-      toggle.setAttribute("aria-expanded", String(!panel.hidden));
+      if (!panel.hidden) return this.closeGestures();
+      panel.hidden = false;
+      toggle.setAttribute("aria-expanded", "true");
+      open = new AbortController();
+      this.closeFromOutside(panel, toggle, open.signal);
     };
     const toggle = button("?", "What mouse and keys do here (?)", this.toggleGestures);
     toggle.setAttribute("aria-expanded", "false");
     toggle.setAttribute("aria-controls", panel.id);
     this.closeGestures = () => {
+      open?.abort();
       panel.hidden = true;
       toggle.setAttribute("aria-expanded", "false");
     };
     return [panel, toggle];
+  }
+
+  // A press anywhere else on the page, and Escape wherever the focus is, close the list of gestures.
+  closeFromOutside(panel, toggle, signal) {
+    const on = (type, handler) => window.addEventListener(type, guarded(handler), { signal, capture: true });
+    on("pointerdown", (event) => {
+      const path = event.composedPath();
+      if (!path.includes(panel) && !path.includes(toggle)) this.closeGestures();
+    });
+    on("keydown", (event) => {
+      const { heldKey, menu } = this.canvas;
+      if (event.key !== "Escape" || heldKey.isDown || menu.shown) return;
+      this.closeGestures();
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    });
   }
 
   // Chips are kept while the devices stay the same, so that one can be clicked or dropped on

@@ -34,9 +34,8 @@ Object.assign(Canvas.prototype, {
   // Escape ends what is under way, else it clears the selection, else the ring.
   escape() {
     const { chrome } = this;
-    if (!chrome.gesturePanel.hidden) chrome.closeGestures();
-    else if (chrome.closeRests()) return;
-    else if (this.gestures.active) this.gestures.finish();
+    if (chrome.closeRests()) return;
+    if (this.gestures.active) this.gestures.finish();
     else if (!chrome.laying.hidden) this.cancelLayout();
     else if (!this.finder.bar.hidden) this.finder.close();
     else if (this.model.hasSelection()) this.select([]);

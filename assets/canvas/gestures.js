@@ -49,7 +49,6 @@ class Gestures {
     const { canvas } = this;
     if (!canvas.net || event.target.closest?.(FURNITURE)) return;
     canvas.menu.close(false);
-    canvas.chrome.closeGestures();
     canvas.chrome.closeRests();
     canvas.chrome.root.focus({ preventScroll: true });
     canvas.ringShown = false;

@@ -232,6 +232,7 @@ class Canvas {
 
   destroy() {
     this.outbox.close();
+    this.chrome.closeGestures();
     this.chrome.clearNotice();
     for (const rest of this.chrome.rests) rest.close();
     clearTimeout(this.finder.timer);

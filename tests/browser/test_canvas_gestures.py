@@ -11,6 +11,13 @@ TOLD = """(line) => {
   told.observe(line, { childList: true, characterData: true, subtree: true });
 }"""
 
+# Takes the focus away from whatever has it, in the picture too.
+BLUR = """() => {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  at?.blur();
+}"""
+
 
 def search(canvas, text, by="name"):
     """Open the search bar and type; what it tells about matches is awaited."""
@@ -228,3 +235,43 @@ def test_stacks_hidden_edges_and_device_loads_are_shown(opened):
     assert "busy 1 µs · 1 KiB" in chip.inner_text()
     canvas.page.keyboard.press("?")
     canvas.page.get_by_text("search ops by name, type or regular expression").wait_for()
+
+
+def test_the_list_of_gestures_closes_by_escape_and_by_a_press_elsewhere(opened):
+    canvas = opened()
+    page = canvas.page
+    question = page.get_by_role("button", name="What mouse and keys do here")
+    panel = page.locator(".canvas .gestures")
+    node = canvas.probe()["nodes"][0]
+    canvas.click(node)
+    canvas.held()
+    # After a press the focus is on the button, after the key on the picture; and nowhere at all.
+    for focus in ("button", "picture", "nothing"):
+        if focus == "button":
+            question.click()
+        else:
+            page.locator(".canvas").focus()
+            page.keyboard.press("?")
+        if focus == "nothing":
+            page.evaluate(BLUR)
+        panel.wait_for()
+        page.keyboard.press("Escape")
+        panel.wait_for(state="hidden")
+        assert question.get_attribute("aria-expanded") == "false"
+        assert canvas.probe()["numSelected"] == 1, "the first Escape closes the list alone"
+    page.locator(".canvas").focus()
+    page.keyboard.press("Escape")
+    canvas.wait("p.numSelected === 0")
+    places = [page.get_by_text("Main", exact=True).first, page.locator(".canvas .status")]
+    places += [page.locator(".canvas .legend"), page.get_by_test_id("stCode").first]
+    for place in places:
+        question.click()
+        panel.wait_for()
+        panel.get_by_text("Right-click, M").click()
+        assert panel.is_visible(), "whoever reads it may press on it"
+        place.click()
+        panel.wait_for(state="hidden")
+    question.click()
+    panel.wait_for()
+    question.click()
+    panel.wait_for(state="hidden")

@@ -72,8 +72,13 @@ def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(page):
     chips = page.locator(".chip")
     expect(chips.nth(0)).to_contain_text(re.compile(r"ops\s*busy [\d.]+ ms · [\d.]+ MiB"))
     assert "data:" not in chips.nth(1).locator(".swatch").get_attribute("style")
+    bars = page.locator("[data-testid=stHtml] .track > div")
+    assert "url(" not in bars.nth(2).get_attribute("style")
     page.get_by_text("Hatch devices").click()
     expect(chips.nth(1).locator(".swatch")).to_have_attribute("style", re.compile("data:image/png"))
+    # So are the loads beside the picture; the first device is plain everywhere.
+    expect(bars.nth(2)).to_have_css("background-image", re.compile("data:image/svg"))
+    expect(bars.nth(0)).to_have_css("background-image", "none")
 
 
 def test_the_table_and_the_picture_share_one_selection(new_page):

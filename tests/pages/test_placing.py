@@ -1,5 +1,6 @@
 """What a method is asked to do, what it may not move, and what becomes of its answer."""
 
+import base64
 import json
 import re
 import time
@@ -12,6 +13,7 @@ from pages.ui.panels import device_loads
 from pages.ui.panels.device_loads import Load
 from pages.ui.session.current import snapshot
 from placement.core.verb_options import PlaceOptions
+from placement.drawing.colours.palette import device_pattern
 from studio.jobs import command_line, kinds
 from studio.project import pins, store
 from studio.project.files import write_json
@@ -151,6 +153,18 @@ def test_all_bars_have_one_width_whatever_stands_beside_them():
     tracks = re.findall(r'class="track" style="flex:([^;]+);', drawn)
     # Of a width of its own each, that neither grows nor shrinks: two for each device.
     assert tracks == [f"0 0 {device_loads.TRACK}"] * 6
+
+
+def test_bars_and_squares_have_the_hatch_of_their_device(project):
+    loads = device_loads.loads_of(now(project))
+    assert [load.pattern for load in loads] == [device_pattern(i) for i in range(len(loads))]
+    assert "url(" not in device_loads.html(loads, "s")
+    drawn = device_loads.html(loads[:2], "s", hatched=True)
+    tile = r"background:#e69f00 url\(data:image/svg\+xml;base64,(\S+)\) 0 0/8px"
+    tiles = re.findall(tile, drawn)
+    # Its square, and its bars of time and memory; the first device is plain everywhere.
+    assert len(tiles) == drawn.count("url(") == 3
+    assert f'd="{device_pattern(1)}"' in base64.b64decode(tiles[0]).decode()
 
 
 def test_names_of_devices_are_shown_letter_by_letter_and_too_much_is_said():

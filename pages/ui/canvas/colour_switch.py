@@ -87,8 +87,13 @@ def chosen(now: Studio, view: canvas.View) -> Colouring:
     """What is chosen at the switch; the project's choice where none is drawn yet."""
     by, others = _chosen("colour-by", list(BY)), _others(now)
     against = _chosen(_against_key(now), others) if by == "difference" and others else ""
-    hatched = bool(choices.typed("hatch", choices.remembered("hatch", False)))
-    return Colouring(tones_of(now, view, by, against), hatched or choices.presenting())
+    return Colouring(tones_of(now, view, by, against), is_hatched())
+
+
+def is_hatched() -> bool:
+    """Whether devices are told apart by hatches: by choice, and always before an audience."""
+    chosen = choices.typed("hatch", choices.remembered("hatch", False))
+    return choices.presenting() or bool(chosen)
 
 
 def _others(now: Studio) -> list[str]:
@@ -102,7 +107,8 @@ def _chosen(key: str, options: Sequence[str]) -> str:
 
 def _choose(key: str) -> None:
     choices.remember(key, key)()
-    fragments.only("canvas", "colours")
+    beside = ("side",) if key == "hatch" else ()
+    fragments.only("canvas", "colours", *beside)
 
 
 def compare_with(now: Studio, name: str) -> None:

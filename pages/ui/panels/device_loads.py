@@ -9,6 +9,7 @@ import streamlit as st
 from pages.ui.canvas import colour_switch
 from placement.core import formatting
 from placement.costs.offload import streamed_bytes
+from placement.drawing.colours.palette import hatching
 from placement.schedule.simulated import busy_of
 from studio.snapshot import Studio
 
@@ -33,6 +34,7 @@ class Load:
     """A device's part of a placement; shares are 0 to 1 and more, None where there is no limit.
 
     So many copies of the part share its samples, itself among them, and a step calls it so often.
+    `pattern` is the device's hatch, empty for none.
     """
 
     device: str
@@ -45,6 +47,7 @@ class Load:
     streams: bool = False
     num_copies: int = 1
     num_calls: int = 1
+    pattern: str = ""
 
     @property
     def memory_share(self) -> float | None:
@@ -76,27 +79,28 @@ def loads_of(now: Studio) -> tuple[Load, ...]:
                 streams=bool(device.streams_from),
                 num_copies=replicas.get(device.name, 1),
                 num_calls=calls.get(device.name, 1),
+                pattern=key.pattern,
             )
         )
     return tuple(loads)
 
 
 def show(now: Studio) -> None:
-    """Draw the loads; few lines for each device, in its colour."""
+    """Draw the loads; few lines for each device, in its colour and hatch."""
     loads = loads_of(now)
     st.caption("Predicted load of each device", help=f"{BUSY_HELP} {MEMORY_HELP}")
-    st.html(html(loads, now.problem.unit))
+    st.html(html(loads, now.problem.unit, hatched=colour_switch.is_hatched()))
 
 
-def html(loads: Sequence[Load], unit: str) -> str:
+def html(loads: Sequence[Load], unit: str, *, hatched: bool = False) -> str:
     """The loads as HTML; names come from files, so they are escaped."""
     known = [load.limit_bytes for load in loads if load.limit_bytes is not None]
     most_bytes = max([*known, *(load.memory_bytes for load in loads)], default=0.0)
-    rows = "".join(_row(load, unit, most_bytes) for load in loads)
+    rows = "".join(_row(load, unit, most_bytes, hatched) for load in loads)
     return f'<div style="max-height:{MOST_HEIGHT}px;overflow-y:auto">{rows}</div>'
 
 
-def _row(load: Load, unit: str, most_bytes: float) -> str:
+def _row(load: Load, unit: str, most_bytes: float, hatched: bool) -> str:
     number = formatting.counted(load.num_ops, "op")
     number += f", {load.num_copies} copies" if load.num_copies > 1 else ""
     number += f", {load.num_calls} calls" if load.num_calls > 1 else ""
@@ -106,29 +110,30 @@ def _row(load: Load, unit: str, most_bytes: float) -> str:
         memory += f" of {formatting.num_bytes(load.limit_bytes)}"
     memory += " of weights sent in every step" if load.streams else ""
     over = ' <b style="color:#c62828">too much</b>' if share is not None and share > 1 else ""
+    ground = load.colour + (hatching(load.colour, load.pattern) if hatched else "")
     head = (
         '<div style="display:flex;justify-content:space-between;gap:8px">'
         f'<span style="overflow:hidden;text-overflow:ellipsis;white-space:nowrap">'
-        f'<span style="{_dot(load.colour)}"></span><b>{escape(load.device)}</b></span>'
+        f'<span style="{_dot(ground)}"></span><b>{escape(load.device)}</b></span>'
         f'<span style="white-space:nowrap">{number}</span></div>'
     )
     of_most = 1.0 / most_bytes if most_bytes else 0.0
     room = None if share is None else (load.limit_bytes or 0.0) * of_most
     held = 0.0 if share is None else load.memory_bytes * of_most
-    lines = _bar(load.busy_share, 1.0, load.colour, busy, "")
+    lines = _bar(load.busy_share, 1.0, ground, busy, "")
     # Where nothing has any size and nothing a limit, nobody said how large anything is.
-    lines += _bar(held, room, load.colour, memory, over) if most_bytes else ""
+    lines += _bar(held, room, ground, memory, over) if most_bytes else ""
     return f'<div style="font-size:13px;line-height:1.35;margin:0 0 8px">{head}{lines}</div>'
 
 
-def _dot(colour: str) -> str:
+def _dot(ground: str) -> str:
     return (
         "display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:6px;"
-        f"background:{colour}"
+        f"background:{ground}"
     )
 
 
-def _bar(share: float, room: float | None, colour: str, text: str, more: str) -> str:
+def _bar(share: float, room: float | None, ground: str, text: str, more: str) -> str:
     """A bar with its figure beside it, and grey behind it what there is, where that is known.
 
     Of all rows the shares are of one whole, so that lengths compare from device to device.
@@ -139,6 +144,6 @@ def _bar(share: float, room: float | None, colour: str, text: str, more: str) ->
     return (
         '<div style="display:flex;align-items:center;gap:8px">'
         f'<div class="track" style="flex:0 0 {TRACK};{shape};background:{grey}">'
-        f'<div style="width:{100 * min(1.0, share):.1f}%;{shape};background:{colour}"></div></div>'
+        f'<div style="width:{100 * min(1.0, share):.1f}%;{shape};background:{ground}"></div></div>'
         f'<span style="flex:1 1 0;text-align:right">{escape(text)}{more}</span></div>'
     )

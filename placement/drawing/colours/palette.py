@@ -1,5 +1,6 @@
 """Colours and hatches: one fixed order, safe for colour-blind eyes, the same on every page."""
 
+import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,6 +53,27 @@ def device_pattern(index: int) -> str:
     """Hatch of a device, as an SVG path to stroke on an 8 x 8 tile; the first is plain."""
     found = colours("patterns")
     return found[index % len(found)]
+
+
+def hatching(colour: str, pattern: str) -> str:
+    """A device's hatch on its colour, as a part of a CSS background; empty for the plain one."""
+    if not pattern:
+        return ""
+    drawn = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><path fill="none"'
+        f' stroke="{_ink_on(colour)}" stroke-opacity=".6" stroke-width="1.5"'
+        f' stroke-linecap="round" d="{pattern}"/></svg>'
+    )
+    return f" url(data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}) 0 0/8px"
+
+
+def _ink_on(colour: str) -> str:
+    """Black or white, whichever is the plainer on a colour (WCAG 2.1, as in colours.js)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
+    )
+    return "#14181f" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.19 else "#ffffff"
 
 
 def device_keys(

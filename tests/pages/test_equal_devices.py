@@ -148,3 +148,12 @@ def test_a_stored_placement_is_what_was_compared(now):
     assert standings.placement_of(now, "round_robin") == stored
     value_s = pl.simulate(now.problem, stored).value
     assert snapshot.predicted_s(now, ["round_robin"]) == {"round_robin": value_s}
+
+
+def test_a_board_is_as_high_as_its_rows():
+    for num_rows in (1, 14, 30):
+        for enlarged in (1.0, 1.5):
+            rows_px = enlarged * board.ROW * (num_rows + 1)
+            assert rows_px < board.height_px(num_rows, enlarged) < rows_px + 6
+    # Of a very long one half of a row says that there is more.
+    assert board.height_px(500, 1.0) % board.ROW == board.ROW // 2

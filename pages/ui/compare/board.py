@@ -45,7 +45,9 @@ QUICK_HELP = (
     " placement of its own; the one on the screen and those made by hand stay as they are."
 )
 Column = ColumnConfig | ButtonColumnResult
-MS, MAX_HEIGHT, ROW = 1e-3, 14 * 35 + 3, 35
+MS, ROW = 1e-3, 35
+# A longer board scrolls inside; half of a row says so.
+MAX_HEIGHT = 40 * ROW + ROW // 2
 WIDTHS = {
     "Predicted": 86,
     "Fastest ≥": 80,
@@ -229,7 +231,7 @@ def _board(now: Studio, rows: Sequence[Standing]) -> None:
         key=f"board-{enlarged:g}",
         placeholder="–",
         width="content",
-        height=round(enlarged * min(MAX_HEIGHT, ROW * (len(rows) + 1) + 3)),
+        height=height_px(len(rows), enlarged),
         alt="Placements of this project with their predicted and measured times, the best first",
     )
     notes = [
@@ -238,6 +240,11 @@ def _board(now: Studio, rows: Sequence[Standing]) -> None:
     ]
     if notes:
         st.caption(" ".join(notes))
+
+
+def height_px(num_rows: int, enlarged: float) -> int:
+    """How high all rows are below their headings: what has no room scrolls in the dock."""
+    return round(enlarged * min(MAX_HEIGHT, ROW * (num_rows + 1) + 3))
 
 
 def by_note(rows: Sequence[Standing]) -> dict[str, list[str]]:

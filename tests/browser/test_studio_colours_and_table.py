@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from placement.drawing.colours.palette import colours
-from tests.browser.studio import choose, drawn, until
+from tests.browser.studio import choose, drawn, settled, until
 
 PIXEL = """(canvas, [x, y]) => {
   const box = canvas.getBoundingClientRect();
@@ -79,6 +79,18 @@ def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(page):
     # So are the loads beside the picture; the first device is plain everywhere.
     expect(bars.nth(2)).to_have_css("background-image", re.compile("data:image/svg"))
     expect(bars.nth(0)).to_have_css("background-image", "none")
+
+
+def test_a_timeline_is_hatched_at_once_and_plain_again(new_page):
+    page = new_page("")
+    drawn(page)
+    settled(page)
+    expect(page.locator(".gantt:not(.hatched) .bar").first).to_be_visible()
+    page.get_by_text("Hatch devices").click()
+    expect(page.locator(".gantt.hatched .hatching").first).to_be_visible()
+    page.get_by_text("Hatch devices").click()
+    expect(page.locator(".gantt:not(.hatched) .bar").first).to_be_visible()
+    expect(page.locator(".gantt .hatching")).to_have_count(0)
 
 
 def test_the_table_and_the_picture_share_one_selection(new_page):

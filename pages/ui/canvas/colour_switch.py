@@ -107,7 +107,7 @@ def _chosen(key: str, options: Sequence[str]) -> str:
 
 def _choose(key: str) -> None:
     choices.remember(key, key)()
-    beside = ("side",) if key == "hatch" else ()
+    beside = ("side", "table", "timeline") if key == "hatch" else ()
     fragments.only("canvas", "colours", *beside)
 
 

@@ -2,11 +2,17 @@
 //
 // A clicker sends Page Down and Page Up to whatever has the focus, so keys are heard before anything
 // on the page hears them. Those that are the picture's are handed on to it where nothing has the
-// focus. Steps go to Python by their number, so that quick presses never overtake each other.
+// focus that has keys of its own; whoever clicks in the dock does not take the keys away. Steps go to Python by their number, so that quick presses never overtake each other.
 
 const bars = new WeakMap();
 // Where a key is text, or moves something of its own.
-const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider], [role=spinbutton]";
+const PRESSED = ":is([type=checkbox], [type=radio])";
+const TYPING = `input:not(${PRESSED}), textarea, select, [contenteditable=true], [role=combobox], [role=slider], [role=spinbutton]`;
+// What has the focus when somebody clicked where there is nothing.
+const EMPTY = "html, body, .stMain, [role=tabpanel]";
+// What does nothing with keys but being pressed; what is open has Escape, too.
+const BUTTON = "button:not([role], [aria-haspopup], [aria-expanded=true]), summary";
+const PARTS = ".st-key-desk-dock, .st-key-desk-edges";
 const TURNS = { PageDown: 1, PageUp: -1 };
 const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
 // The keys of a button.
@@ -28,10 +34,26 @@ class Bar {
     }
     this.heard = (event) => this.key(event);
     window.addEventListener("keydown", this.heard, true);
-    // Keys go on with what is shown after a tab was clicked, and do not go from tab to tab.
-    this.clicked = (event) => event.detail && event.target.closest?.("[role=tab]") && setTimeout(() => this.picture()?.focus({ preventScroll: true }));
+    // Of a click the focus is known afterwards.
+    this.clicked = (event) => event.detail && setTimeout(() => this.release());
     window.addEventListener("click", this.clicked, true);
-    this.picture()?.focus({ preventScroll: true });
+    this.focusPicture();
+  }
+
+  // After a click in the dock, or where nothing is, keys go on with what is shown: they neither go
+  // from tab to tab nor press a button again.
+  release() {
+    const focused = deepest(document.activeElement), isPressed = focused?.matches(`${BUTTON}, [role=tab], input${PRESSED}`);
+    if (!focused?.matches(EMPTY) && !(isPressed && document.activeElement.closest(PARTS))) return;
+    if (!this.focusPicture()) focused.blur();
+  }
+
+  // While the dock is shown alone the picture is there, but hidden.
+  focusPicture() {
+    const picture = this.picture();
+    if (!picture?.checkVisibility({ visibilityProperty: true })) return false;
+    picture.focus({ preventScroll: true });
+    return true;
   }
 
   verbs() {
@@ -115,9 +137,10 @@ class Bar {
     const target = event.composedPath()[0];
     if (!this.data || event.ctrlKey || event.metaKey || event.altKey || target.closest?.(TYPING)) return;
     // The picture's own search field, menus and lists keep their keys.
-    const isIdle = target === document.body || target === document.documentElement;
+    const isIdle = target.matches(EMPTY);
     const isPicture = target === this.picture();
-    const isFree = isIdle || isPicture || this.root.contains(target);
+    const isButton = this.root.contains(target) || (target.matches(BUTTON) && !this.picture()?.contains(target) && !target.closest("[role=toolbar], [role=dialog]"));
+    const isFree = isIdle || isPicture || isButton;
     if (event.key in TURNS) this.go(this.to + TURNS[event.key]);
     else if (isFree && !event.shiftKey && event.key in ARROWS) this.go(this.to + ARROWS[event.key]);
     else if (isFree && event.key in ENDS) this.go(ENDS[event.key]);
@@ -130,16 +153,10 @@ class Bar {
       else if (isPicture && this.isSelected()) return;
       else if (this.isSelected()) this.handOn(event);
       else this.leave();
-    } else if (this.isForPicture(event, isIdle)) this.handOn(event);
+    } else if (this.picture() && (isIdle || (isButton && !PRESSING.has(event.key)))) this.handOn(event);
     else return;
     event.preventDefault();
     event.stopImmediatePropagation();
-  }
-
-  // Where nothing has the focus, or a button here that was clicked, which has keys of its own.
-  isForPicture(event, isIdle) {
-    const isHere = this.root.contains(event.composedPath()[0]) && !PRESSING.has(event.key);
-    return Boolean(this.picture()) && event.key !== "Tab" && (isIdle || isHere);
   }
 
   // Where a button here has the focus, Space is its own.
@@ -166,7 +183,7 @@ class Bar {
 
   // The picture gets a key that nothing else has the focus for, or had it since a reload.
   handOn(event) {
-    this.picture().focus({ preventScroll: true });
+    this.focusPicture();
     this.picture().dispatchEvent(new KeyboardEvent("keydown", event));
   }
 
@@ -184,6 +201,11 @@ class Bar {
     window.removeEventListener("click", this.clicked, true);
     this.outbox.close();
   }
+}
+
+// What has the focus, inside of components too.
+function deepest(element) {
+  return element?.shadowRoot?.activeElement ? deepest(element.shadowRoot.activeElement) : element;
 }
 
 // What is further down in a part of the page, which nobody scrolls by hand before an audience: inside

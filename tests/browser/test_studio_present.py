@@ -172,6 +172,43 @@ def test_with_the_tab_steps_a_clicker_steps_the_method(presented):
     expect(on).to_have_text("Critical path")
 
 
+def test_a_click_in_the_dock_leaves_the_keys_to_the_presenter(presented):
+    """Also while the graph is hidden, and after a click where there is nothing."""
+    page = presented
+    keys, hidden = page.locator(".bar .keys"), ("Show the dock alone", "Show the graph above")
+
+    def walk():
+        for key, at in (("ArrowRight", 1), ("PageDown", 2), ("Home", 0)):
+            page.keyboard.press(key)
+            expect(page.locator(".bar .at")).to_contain_text(f"{at} / ", timeout=20_000)
+            settled(page)
+        page.keyboard.press("?")
+        expect(keys).to_be_visible()
+        page.keyboard.press("?")
+        expect(keys).not_to_be_visible()
+        assert not page.evaluate(FRAMED), "no frame lies around the page"
+
+    for tab in ("Timeline", "Run"):
+        for press in (*hidden, "Fold the dock"):
+            page.get_by_role("button", name=press).click()
+            walk()
+        open_tab(page, tab)
+        walk()
+    page.get_by_role("button", name=hidden[0]).click()
+    open_tab(page, "Memory")
+    settled(page)
+    walk()
+    page.locator("label").filter(has_text="Show up to the limit").click()
+    settled(page)
+    walk()
+    page.mouse.click(1400, 24)
+    walk()
+
+
+# Streamlit draws a frame around the page where a click there gave it the focus.
+FRAMED = "() => document.activeElement.matches('.stMain:focus-visible')"
+
+
 def test_changes_show_what_they_moved_and_stand_at_the_end_as_before(presented):
     page, moved = presented, []
     for least in (1, 2):

@@ -234,7 +234,7 @@ def test_changes_show_what_they_moved_and_stand_at_the_end_as_before(presented):
         page.keyboard.press("PageUp")
     expect(score(page)).not_to_have_text(changed_s)
     page.get_by_role("button", name="Show the dock alone").click()
-    page.get_by_role("button", name="End", exact=True).click()
+    page.get_by_role("button", name="Leave").click()
     expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
     expect(score(page)).to_have_text(changed_s)
     expect(page.get_by_role("button", name="Show the dock alone")).to_be_visible()
@@ -258,6 +258,8 @@ def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
     page.keyboard.press("?")
     expect(page.locator(".bar .keys")).to_be_visible()
     expect(page.locator(".canvas .gestures")).not_to_be_visible()
+    expect(page.locator(".bar .keys")).to_contain_text("with the tab Steps open")
+    expect(page.locator(".bar .keys")).not_to_contain_text("Tab")
     page.keyboard.press("?")
     expect(page.locator(".bar .keys")).not_to_be_visible()
     # What is made and taken back before an audience leaves nothing at the desk.
@@ -545,7 +547,7 @@ def test_after_its_end_nothing_keeps_the_larger_size(new_page, opened):
         settled(page)
         sizes_of(page)
     page.evaluate(WATCH)
-    page.get_by_role("button", name="End").click()
+    page.get_by_role("button", name="Leave").click()
     expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
     settled(page)
     assert not page.evaluate("globalThis.grown"), "once small, letters stay so"

@@ -49,14 +49,14 @@ KEYS = (
     ("→ ← or Page Down, Page Up", "the next step and the one before: a clicker has these two keys"),
     ("Home, End", "the first step and the last"),
     ("T", "step along the critical path, or along the changes that were made by hand"),
-    ("Tab Steps", "while it is open, the steps are those of its method; Space plays them"),
+    ("→ ←, Space", "with the tab Steps open: the steps of its method; Space plays them"),
     ("1 … 9", "put what the step shows on that device, and see what becomes of the score"),
     ("Ctrl+Z, Ctrl+Y", "undo, redo"),
     ("↑ ↓, Space, Enter", "go from op to op in the picture, select one, open a block"),
     ("+ − F", "zoom, show everything"),
     ("D", "what is further down in the lower part, and from its end its beginning"),
     ("?", "these keys"),
-    ("Esc", "select nothing; once more ends the presentation"),
+    ("Esc", "select nothing; once more leaves the presentation"),
 )
 
 

@@ -98,7 +98,7 @@ def test_a_clicker_and_arrows_lead_along_the_critical_path(presented):
         expect(told(page)).not_to_have_text(said[-1])
         said.append(told(page).inner_text())
         assert until(page, "p.numSelected > 0")["numSelected"], "picture and timeline show it"
-        assert re.search(r" takes .*% of the step", said[-1]), said[-1]
+        assert re.search(r" predicted to take .*% of the step", said[-1]), said[-1]
     page.keyboard.press("PageUp")
     expect(told(page)).to_have_text(said[2])
     page.keyboard.press("End")

@@ -21,7 +21,8 @@ from pages.ui.session.current import attempt, carry_out, edit, studio
 from pages.ui.session.outbox import Count, Message
 from pages.ui.shell.messages import plain_errors
 from pages.ui.steps import walk as steps
-from pages.ui.timeline import critical_path
+from pages.ui.timeline import critical_path, timelines
+from pages.ui.timeline.timelines import Measured
 from placement.core import formatting
 from placement.core.problem import Objective
 from placement.drawing import gantt, spans
@@ -32,6 +33,7 @@ from placement.simulator.throughput import loads_s
 from placement.simulator.uncertainty import is_tie
 from studio import editing
 from studio.consequence import Change
+from studio.jobs import runs
 from studio.project import edits
 from studio.project.edits import Edit
 from studio.snapshot import Studio
@@ -267,35 +269,77 @@ def _step(now: Studio) -> Place:
 
 
 def _overview(now: Studio, num_stops: int) -> str:
-    rests_on, value = predicted.origin(now), _value(now)
+    """What is predicted of the step, what it consists of, and what a run of it measured."""
+    value = f"{_value(now)} predicted ({predicted.origin(now)})"
+    run = _run(now)
+    took = "" if run is None else f"{run.verb.lower()} {_seconds(now, runs.measured_s(run.result))}"
+    also = f"; {took}" if took else ""
     if now.settings.objective is Objective.THROUGHPUT:
         what = formatting.counted(num_stops, "device or link", "devices and links")
-        return f"{value} ({rests_on}); → shows who has most to do, of {what}."
+        return f"{value}{also}; → shows who has most to do, of {what}."
     what = critical_path.in_words(now.simulated.critical_path, now.problem.unit)
     _, _, parts = what.partition(", of which ")
     made_of = f", of which {parts.rstrip('.')}" if parts else ""
     way = formatting.counted(num_stops, "stop")
-    return f"{value} ({rests_on}){made_of}; → follows the critical path, {way}."
+    return f"{value}{made_of}{also}; → follows the critical path, {way}."
 
 
 def _stop(now: Studio, stop: Stop) -> str:
-    """What happens at a stop, for how long, and why it did not begin sooner."""
-    unit, total_s = now.problem.unit, now.simulated.value
+    """What is predicted to happen at a stop, for how long, why not sooner, and what a run took."""
+    total_s = now.simulated.value
     share = f", {formatting.percent(stop.duration_s / total_s)} of the step" if total_s else ""
-    took = f"{formatting.seconds(stop.duration_s, unit)}{share}"
+    takes = f"is predicted to take {_seconds(now, stop.duration_s)}{share}"
     place = gantt.shown(stop.place)
     if stop.kind == "load":
-        return f"{place} has {took}, to do for every {now.settings.objective.per}."
+        has = f"is predicted to have {_seconds(now, stop.duration_s)}{share}, to do"
+        return f"{place} {has} for every {now.settings.objective.per}."
     waited = ""
     if stop.queued_for:
         waited = f", after waiting for {gantt.shown(stop.queued_for)} to be free"
     if stop.kind == "transfer":
         sent = f"{formatting.num_bytes(stop.num_bytes)}, " if stop.num_bytes else ""
         source, _, target = stop.place.partition("->")
-        return f"Sending {stop.name} ({sent}{source} to {target}) takes {took}{waited}."
+        sending = f"Sending {stop.name} ({sent}{source} to {target})"
+        return f"{sending} {takes}{waited}{_took(now, stop)}."
     if stop.kind == "wait":
-        return f"Nothing of the path runs on {place} for {took}."
-    return f"{_called(now, stop)} on {place} takes {took}{waited}."
+        for_s = f"{_seconds(now, stop.duration_s)}{share}"
+        return f"Nothing of the path is predicted to run on {place} for {for_s}."
+    return f"{_called(now, stop)} on {place} {takes}{waited}{_took(now, stop)}."
+
+
+def _took(now: Studio, stop: Stop) -> str:
+    """What the same ops took in the run of this placement that is shown, or the segment that they
+    are part of; empty where its spans do not tell."""
+    run = _run(now)
+    if run is None or not stop.ops:
+        return ""
+    of, wanted = timelines.ops_of(now, run), set(stop.ops)
+    spans_there = run.result.timeline.spans
+    there = [(s, set(of(s))) for s in spans_there if (s.kind, s.device) == (stop.kind, stop.place)]
+    step = f"in the {run.verb.lower()} step"
+    same = [span for span, ops in there if ops == wanted]
+    if len(same) == 1:
+        return f"; it took {_seconds(now, same[0].duration_s)} {step}"
+    whole = [(span, ops) for span, ops in there if ops > wanted]
+    if stop.kind == "compute" and not same and len(whole) == 1:
+        span, ops = whole[0]
+        of_ops = formatting.counted(len(ops), "op")
+        return f"; its segment of {of_ops} took {_seconds(now, span.duration_s)} {step}"
+    parts = [(span, ops) for span, ops in there if ops and ops < wanted]
+    if stop.kind == "compute" and parts and set().union(*(ops for _, ops in parts)) == wanted:
+        return f"; it took {_seconds(now, sum(s.duration_s for s, _ in parts))} {step}"
+    return ""
+
+
+def _run(now: Studio) -> Measured | None:
+    """The run beside the prediction, where it is of this very placement."""
+    run = timelines.chosen(now)
+    is_own = run is not None and runs.of_placement((run.job,), now.placement) is not None
+    return run if is_own else None
+
+
+def _seconds(now: Studio, time_s: float) -> str:
+    return formatting.seconds(time_s, now.problem.unit)
 
 
 def _called(now: Studio, stop: Stop) -> str:

@@ -219,7 +219,7 @@ def _pick_run(key: str, drawn: str) -> None:
     wanted = choices.changed(key, drawn)
     if wanted is not None:
         choices.show_run(str(wanted))
-    fragments.only("dock")
+    fragments.only("dock", "present")
 
 
 def _warn(now: Studio, run: Measured) -> None:

@@ -10,7 +10,8 @@ from pages.ui.timeline.timelines import Measured
 from placement.core import formatting
 from studio import editing
 from studio.jobs import runs
-from tests.pages.test_pages import finished_run, opened, own_home, snapshot
+from tests.pages.test_pages import checked, finished_run, opened, own_home, snapshot, texts
+from tests.pages.test_yardstick import REASON, measured
 
 __all__ = ["own_home"]
 # A run takes so many times as long as was predicted.
@@ -66,3 +67,12 @@ def test_the_run_of_another_placement_says_nothing_of_this_one(presented):
     now = snapshot(presented)
     told = [present._stop(now, stop) for stop in present._stops(now)]
     assert not any("took" in one for one in (*told, present._overview(now, len(told))))
+
+
+def test_what_asks_to_be_taken_note_of_waits_for_the_desk():
+    app, project = opened("studio", model="onnx-squeezenet", machine="null-2")
+    measured(project)
+    app.query_params["present"] = ""
+    assert REASON not in texts(checked(app.run()))
+    del app.query_params["present"]
+    assert REASON in texts(checked(app.run()))

@@ -91,6 +91,9 @@ def _said(takes_new: bool) -> None:
     if takes_new:
         messages.take_new(now)
     messages.still_true(now)
+    if choices.presenting():
+        # What asks to be taken note of can wait for whoever is at the desk.
+        return
     with contextlib.suppress(ValueError):
         ended_aside.show(now)
     with contextlib.suppress(ValueError):

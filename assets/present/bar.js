@@ -19,6 +19,7 @@ const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
 const PRESSING = new Set(["Tab", "Enter", " ", "Shift", "Control", "Alt", "Meta"]);
 // Of what is in sight so much is new after a scroll: titles and the axis lie over some of it.
 const SCROLLED = 0.5;
+const TABS = { "]": 1, "[": -1 };
 const ENDS = { Home: 0, End: Infinity };
 // Of a method that is followed: play, and an answer to the question of a step.
 const PLAYER = /^(?:Space|(?:Digit|Numpad)[1-9])$/;
@@ -40,11 +41,11 @@ class Bar {
     this.focusPicture();
   }
 
-  // After a click in the dock, or where nothing is, keys go on with what is shown: they neither go
-  // from tab to tab nor press a button again.
+  // After a click in the dock keys go on with what is shown: they neither go from tab to tab nor
+  // press a button again.
   release() {
-    const focused = deepest(document.activeElement), isPressed = focused?.matches(`${BUTTON}, [role=tab], input${PRESSED}`);
-    if (!focused?.matches(EMPTY) && !(isPressed && document.activeElement.closest(PARTS))) return;
+    const around = document.activeElement, focused = deepest(around);
+    if (!around?.closest(PARTS) || !focused.matches(`${BUTTON}, [role=tab], input${PRESSED}`)) return;
     if (!this.focusPicture()) focused.blur();
   }
 
@@ -135,7 +136,8 @@ class Bar {
 
   key(event) {
     const target = event.composedPath()[0];
-    if (!this.data || event.ctrlKey || event.metaKey || event.altKey || target.closest?.(TYPING)) return;
+    // At the document is what was handed to the player of a method.
+    if (!this.data || !target.matches || isCommand(event) || target.closest(TYPING)) return;
     // The picture's own search field, menus and lists keep their keys.
     const isIdle = target.matches(EMPTY);
     const isPicture = target === this.picture();
@@ -146,6 +148,8 @@ class Bar {
     else if (isFree && event.key in ENDS) this.go(ENDS[event.key]);
     else if (isFree && event.key.toLowerCase() === "t") this.other();
     else if (isFree && event.key.toLowerCase() === "d") scrollOn(document.querySelector(".st-key-desk-dock"));
+    else if (isFree && event.key in TABS) this.turn(TABS[event.key]);
+    else if (isFree && event.key.toLowerCase() === "h") this.hideGraph();
     else if (isFree && this.data.walk === "method" && this.isForPlayer(event)) handToPlayer(event);
     else if (isFree && event.key === "?") this.showKeys(this.list().hidden);
     else if (event.key === "Escape" && isFree) {
@@ -153,10 +157,27 @@ class Bar {
       else if (isPicture && this.isSelected()) return;
       else if (this.isSelected()) this.handOn(event);
       else this.leave();
-    } else if (this.picture() && (isIdle || (isButton && !PRESSING.has(event.key)))) this.handOn(event);
+    } else if (this.picture() && event.key !== "Tab" && (isIdle || (isButton && !PRESSING.has(event.key)))) this.handOn(event);
     else return;
+    // Streamlit frames all of the page while that has the focus and keys are pressed.
+    if (isIdle) target.blur();
     event.preventDefault();
     event.stopImmediatePropagation();
+  }
+
+  // To the tab of the dock after the one that is open, or before it.
+  turn(by) {
+    const tabs = [...(document.querySelector(".st-key-desk-dock [role=tablist]")?.querySelectorAll("[role=tab]") ?? [])];
+    const at = tabs.findIndex((tab) => tab.getAttribute("aria-selected") === "true");
+    tabs[at + by]?.click();
+    setTimeout(() => this.release());
+  }
+
+  // The dock alone, or beside the graph again.
+  hideGraph() {
+    const edges = [...document.querySelectorAll(".st-key-desk-edges *")].find((one) => one.shadowRoot);
+    edges?.shadowRoot.querySelector("[data-do=full]").click();
+    setTimeout(() => this.release());
   }
 
   // Where a button here has the focus, Space is its own.
@@ -201,6 +222,11 @@ class Bar {
     window.removeEventListener("click", this.clicked, true);
     this.outbox.close();
   }
+}
+
+// On many keyboards brackets need AltGr, which some systems send as Ctrl and Alt.
+function isCommand(event) {
+  return (event.ctrlKey || event.metaKey || event.altKey) && !(event.key in TABS && event.getModifierState("AltGraph"));
 }
 
 // What has the focus, inside of components too.

@@ -205,6 +205,39 @@ def test_a_click_in_the_dock_leaves_the_keys_to_the_presenter(presented):
     walk()
 
 
+# By tab, what is in it once it is drawn.
+HELD = {
+    "Timeline": ".gantt .bar",
+    "Board": '[data-testid="stDataFrame"]',
+    "Run": '[data-testid="stNumberInput"]',
+}
+
+
+def test_keys_go_from_tab_to_tab_and_hide_the_graph(presented):
+    page = presented
+
+    def is_open(tab):
+        found = page.get_by_role("tab", name=tab, exact=True)
+        expect(found).to_have_attribute("aria-selected", "true", timeout=20_000)
+        # One that is pressed while what is in another is being drawn may not open.
+        expect(page.locator(f".st-key-desk-dock {HELD[tab]}").first).to_be_visible()
+        settled(page)
+
+    page.keyboard.press("h")
+    expect(page.locator(".canvas .stage")).not_to_be_visible()
+    for key, tab in (("]", "Board"), ("]", "Run"), ("[", "Board"), ("[", "Timeline")):
+        page.keyboard.press(key)
+        is_open(tab)
+    page.keyboard.press("[")
+    page.keyboard.press("PageDown")
+    expect(page.locator(".bar .at")).to_contain_text("1 / ", timeout=20_000)
+    is_open("Timeline")
+    page.keyboard.press("h")
+    expect(page.locator(".canvas .stage")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".bar .at")).to_contain_text("2 / ", timeout=20_000)
+
+
 # Streamlit draws a frame around the page where a click there gave it the focus.
 FRAMED = "() => document.activeElement.matches('.stMain:focus-visible')"
 

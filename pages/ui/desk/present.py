@@ -57,6 +57,8 @@ KEYS = (
     ("↑ ↓, Space, Enter", "go from op to op in the picture, select one, open a block"),
     ("+ − F", "zoom, show everything"),
     ("D", "what is further down in the lower part, and from its end its beginning"),
+    ("[ ]", "the tab of the lower part before the open one, and the one after it"),
+    ("H", "hide the graph, so that the lower part has all the room; once more shows it again"),
     ("?", "these keys"),
     ("Esc", "select nothing; once more leaves the presentation"),
 )

@@ -48,9 +48,12 @@ def move(project, op):
 
 def test_a_stop_says_what_is_predicted_and_what_its_segment_took(presented):
     now = snapshot(presented)
-    took, stops = set(), present._stops(now)
+    took, stops = set(), present.stops_of(now)
     for stop in stops:
-        told, predicted_s = present._stop(now, stop), formatting.seconds(stop.duration_s, "s")
+        told, predicted_s = (
+            present.stop_in_words(now, stop),
+            formatting.seconds(stop.duration_s, "s"),
+        )
         assert "predicted to" in told and predicted_s in told, told
         if found := re.search(
             r"; (it|its segment of \d+ ops?) took (.*) in the measured step", told
@@ -59,14 +62,14 @@ def test_a_stop_says_what_is_predicted_and_what_its_segment_took(presented):
             same = formatting.seconds(SLOWER * stop.duration_s, "s")
             assert (found[2] == same) == (found[1] == "it"), told
     assert took == {"it", "its"}
-    assert re.match(r".* per step predicted .*; measured 30 ms; → ", present._overview(now, 3))
+    assert re.match(r".* per step predicted .*; measured 30 ms; → ", present.overview_of(now, 3))
 
 
 def test_the_run_of_another_placement_says_nothing_of_this_one(presented):
     move(presented, next(iter(snapshot(presented).placement.device_of)))
     now = snapshot(presented)
-    told = [present._stop(now, stop) for stop in present._stops(now)]
-    assert not any("took" in one for one in (*told, present._overview(now, len(told))))
+    told = [present.stop_in_words(now, stop) for stop in present.stops_of(now)]
+    assert not any("took" in one for one in (*told, present.overview_of(now, len(told))))
 
 
 def test_what_asks_to_be_taken_note_of_waits_for_the_desk():

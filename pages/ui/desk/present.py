@@ -165,7 +165,7 @@ def _follow(which: str) -> None:
         done = now.history.done
         _look_at(done[-1].ops if done else ())
     else:
-        walk = _stops(now)
+        walk = stops_of(now)
         at = min(int(choices.kept(AT, 0)), len(walk))
         _look_at(walk[at - 1].ops if at else ())
 
@@ -187,7 +187,7 @@ def _go(to: int) -> None:
         fewest, most = now.history.reach
         _walk_changes(now, min(fewest + to, most))
         return
-    walk = _stops(now)
+    walk = stops_of(now)
     at = min(to, len(walk))
     choices.keep(AT, at)
     choices.keep(CHANGE, "")
@@ -238,7 +238,7 @@ def _take_off_copy(now: Studio) -> None:
         now.shelf.choose(former)
 
 
-def _stops(now: Studio) -> tuple[Stop, ...]:
+def stops_of(now: Studio) -> tuple[Stop, ...]:
     """What the walk along the critical path stops at; for throughput, who has most to do."""
     schedule = now.simulated.schedule
     if now.settings.objective is not Objective.THROUGHPUT:
@@ -254,9 +254,9 @@ def _placed_on(now: Studio, device: str) -> tuple[str, ...]:
 
 def _path(now: Studio) -> Place:
     """Where the walk along the critical path is, and what is seen there."""
-    walk = _stops(now)
+    walk = stops_of(now)
     at, of = min(int(choices.kept(AT, 0)), len(walk)), len(walk)
-    seen = _stop(now, walk[at - 1]) if at else _overview(now, of)
+    seen = stop_in_words(now, walk[at - 1]) if at else overview_of(now, of)
     return Place(at, 0, of, of, str(choices.kept(CHANGE, "")) or seen)
 
 
@@ -270,7 +270,7 @@ def _step(now: Studio) -> Place:
     return Place(shown.at + 1, 1, shown.furthest + 1, len(shown.steps), told)
 
 
-def _overview(now: Studio, num_stops: int) -> str:
+def overview_of(now: Studio, num_stops: int) -> str:
     """What is predicted of the step, what it consists of, and what a run of it measured."""
     value = f"{_value(now)} predicted ({predicted.origin(now)})"
     run = _run(now)
@@ -286,7 +286,7 @@ def _overview(now: Studio, num_stops: int) -> str:
     return f"{value}{made_of}{also}; → follows the critical path, {way}."
 
 
-def _stop(now: Studio, stop: Stop) -> str:
+def stop_in_words(now: Studio, stop: Stop) -> str:
     """What is predicted to happen at a stop, for how long, why not sooner, and what a run took."""
     total_s = now.simulated.value
     share = f", {formatting.percent(stop.duration_s / total_s)} of the step" if total_s else ""

@@ -158,6 +158,10 @@ class JoinedProgram(Program):
         return next((p.lanes_note for p in self._programs if p.lanes_note), "")
 
     @property
+    def settles_after(self) -> int:  # type: ignore[override]
+        return max(program.settles_after for program in self._programs)
+
+    @property
     def peak_bytes(self) -> Mapping[str, int]:  # type: ignore[override]
         return self._of_own(lambda program: program.peak_bytes)
 

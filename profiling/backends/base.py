@@ -90,6 +90,7 @@ class Program(ABC):
     and its own segments read comes by `take`, what they read of its own they get by `value`.
     Where segments are calls of native code these are `native`, and lanes may use them in the place
     of `run`; `lanes_note` says in a sentence which lanes there are and why, where that is a choice.
+    After so many steps (`settles_after`) a step is as all that follow.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})
@@ -99,6 +100,7 @@ class Program(ABC):
     tolerance: tuple[float, float] = DEFAULT
     native: NativeCalls | None = None
     lanes_note: str = ""
+    settles_after: int = 1
 
     @abstractmethod
     def run(self, segment: int) -> None:

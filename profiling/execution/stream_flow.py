@@ -88,8 +88,8 @@ class Flow:
         stop: Callable[[], bool],
     ) -> None:
         self._made, self._outputs, self._emit, self._stop = made, outputs, emit, stop
-        # Twice through each slot: some runtimes prepare in the second pass what they do then on.
-        self.num_before, self._samples = max(options.warmup, 2 * made.depth), options.samples
+        passes = max(program.settles_after for program in made.programs)
+        self.num_before, self._samples = max(options.warmup, passes * made.depth), options.samples
         self._total = self.num_before + self._samples + made.depth
         self._timeout_s = options.step_timeout_s
         programs = made.programs

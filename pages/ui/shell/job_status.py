@@ -12,9 +12,6 @@ from studio.jobs import command_line, jobs, kinds
 from studio.snapshot import Studio
 
 POLL_S = 0.5
-# Drawing takes a core from what is measured beside it; these measure until they search.
-MEASURING_POLL_S = 1.5
-MEASURING = ("profile", "run", "train", "place")
 
 
 def command_box(argv: Sequence[str]) -> None:
@@ -33,8 +30,7 @@ def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more
     with st.container():
         job = jobs.latest(now.project.folder, verb)
         if job is not None and job.is_live:
-            every_s = _poll_s(job)
-            st.fragment(_live, run_every=every_s)(verb, more, every_s)
+            _live(verb, more)
         elif job is not None and job.status != "done" and not job.about.dismissed:
             _ended(now, job)
 
@@ -42,16 +38,11 @@ def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more
 def follow(now: Studio, verb: str, more: Callable[[jobs.Job], None]) -> None:
     """Draw what the newest job of a kind has so far; its progress stands elsewhere."""
     with st.container(key=f"follow-{verb}"):
-        job = jobs.latest(now.project.folder, verb)
-        if job is not None and job.is_live:
-            st.fragment(_follow, run_every=_poll_s(job))(verb, more)
+        if jobs.is_live(now.project.folder, verb):
+            _follow(verb, more)
 
 
-def _poll_s(job: jobs.Job) -> float:
-    """How often to look at a job."""
-    return MEASURING_POLL_S if job.verb in MEASURING and not job.is_searching else POLL_S
-
-
+@st.fragment(run_every=POLL_S)
 @plain_errors()
 def _follow(verb: str, more: Callable[[jobs.Job], None]) -> None:
     job = jobs.latest(studio().project.folder, verb)
@@ -59,11 +50,12 @@ def _follow(verb: str, more: Callable[[jobs.Job], None]) -> None:
         more(job)
 
 
+@st.fragment(run_every=POLL_S)
 @plain_errors()
-def _live(verb: str, more: Callable[[jobs.Job], None], every_s: float) -> None:
+def _live(verb: str, more: Callable[[jobs.Job], None]) -> None:
     now = studio()
     job = jobs.latest(now.project.folder, verb)
-    if job is None or not job.is_live or _poll_s(job) != every_s:
+    if job is None or not job.is_live:
         st.rerun()
     assert job is not None
     bar, cancel = st.columns([0.84, 0.16], vertical_alignment="center")

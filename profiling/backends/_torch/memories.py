@@ -44,6 +44,8 @@ class SpreadTorch(Program):
 
     # Other devices sum in another order, and training steps carry that on.
     tolerance = ACROSS_DEVICES
+    # The first step runs from Python, the second is captured.
+    settles_after = 2
 
     def __init__(
         self,

@@ -15,7 +15,6 @@ WORKER = """
 import json, os, signal, sys, time
 def say(**event): print(json.dumps(event), flush=True)
 for word in sys.argv[2:]:
-    if word == "search": say(event="progress", seconds=1.5, best=0.25)
     if word == "progress": say(event="progress", step=3, of=10, what="kernel 3")
     if word == "result": say(event="result", value=1.5, unit="s")
     if word == "waiting": say(event="waiting", holder="Waiting for process 7 to end measuring.")
@@ -73,12 +72,6 @@ def test_a_result_ends_a_job(tmp_path, start):
     job = ended(tmp_path, start("progress", "result"))
     assert (job.status, job.result.value, job.about.placer) == ("done", 1.5, "heft")
     assert job.progress == (0.3, "Kernel 3")
-
-
-def test_a_job_that_tells_seconds_of_its_search_is_searching(tmp_path, start):
-    assert ended(tmp_path, start("progress", "search")).is_searching
-    assert not ended(tmp_path, start("search", "progress")).is_searching
-    assert not ended(tmp_path, start("result")).is_searching
 
 
 def test_lines_that_are_no_events_are_counted_and_passed_over(tmp_path, start):

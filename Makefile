@@ -4,7 +4,7 @@
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 #              (ROUNDS=100: as often as that, or until something is found)
 # make setup-hosts   what Ray clusters need, too (python -m placement hosts)
-# make test-hosts    all runs over two Ray nodes on this computer, of which make test has some
+# make test-hosts    runs over two Ray nodes on this computer, apart from make test
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -50,9 +50,8 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 # What compiles on one core, and what waits for a browser or a measurement, leaves room for the
 # types and the second provider.
 ifeq ($(TESTS),)
-check: lint $(WEBGPU)/ready-to-test $(VENV)/ready-for-hosts browser
+check: lint $(WEBGPU)/ready-to-test browser
 	$(MAKE) -j3 types webgpu all-tests
-	$(MAKE) some-hosts
 else
 check: lint $(VENV)/compiled browser
 	$(PYTEST) $(TESTS)
@@ -99,16 +98,14 @@ fuzz: $(VENV)/ready-to-test $(VENV)/compiled
 webgpu: $(WEBGPU)/ready-to-test $(VENV)/compiled browser
 	$(WEBGPU)/bin/python -m pytest -q -p no:cacheprovider tests/webgpu
 
-# Beside nothing else: what is lost when a host ends is noticed by the clock. Each of two processes
-# has a cluster of its own, for much of the time one waits. Every host is killed as often as wanted in
-# `make test-hosts`, once or twice in `make test`.
-ON_HOSTS = $(PYTEST) -n 2 --dist worksteal tests/hosts
-
+# Apart from all else: what is lost when a host ends is noticed by the clock. Each of two processes
+# has a cluster of its own, for much of the time one waits.
 test-hosts: $(VENV)/ready-to-test $(VENV)/ready-for-hosts $(VENV)/compiled
-	HYPOTHESIS_PROFILE=fresh $(ON_HOSTS)
+	HYPOTHESIS_PROFILE=fresh $(PYTEST) -n 2 --dist worksteal tests/hosts
 
+# The same, but each kind of host is killed two to four times and fewer placements are compared.
 some-hosts: $(VENV)/ready-to-test $(VENV)/ready-for-hosts $(VENV)/compiled
-	$(ON_HOSTS)
+	$(PYTEST) -n 2 --dist worksteal tests/hosts
 
 browser:
 	@sh tests/browser/find_chromium.sh

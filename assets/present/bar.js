@@ -2,7 +2,8 @@
 //
 // A clicker sends Page Down and Page Up to whatever has the focus, so keys are heard before anything
 // on the page hears them. Those that are the picture's are handed on to it where nothing has the
-// focus that has keys of its own; whoever clicks in the dock does not take the keys away. Steps go to Python by their number, so that quick presses never overtake each other.
+// focus that has keys of its own; whoever clicks in the dock does not take the keys away. Steps go to
+// Python by their number, so that quick presses never overtake each other.
 
 const bars = new WeakMap();
 // Where a key is text, or moves something of its own.

@@ -42,6 +42,16 @@ def _left(row: FinalRow) -> str:
     return f"{row.left} after {counted(row.turns, 'turn')}" if row.turns else row.left
 
 
+# Others that disturb more than this share of a race may decide it.
+DECIDING = 0.1
+AGAIN = "Measure again when the computer is quiet before you trust this order."
+
+
+def is_in_doubt(finals: FinalsResult) -> bool:
+    """Whether others computed so much during a race that its order may be theirs."""
+    return finals.load is not None and finals.load.is_busy and finals.load.disturbed > DECIDING
+
+
 def finals_verdict(finals: FinalsResult) -> str:
     """Who won, how sure that is, and what machine the answer is for."""
     won = finals.rows[0]
@@ -57,10 +67,8 @@ def finals_verdict(finals: FinalsResult) -> str:
             f" for the machine {finals.machine} (--lanes 1)."
         )
     if finals.load is not None and finals.load.is_busy:
-        said += (
-            f" Meanwhile {finals.load.words}: times are longer for it, those on several devices"
-            " most. Measure again when the computer is quiet before you trust this order."
-        )
+        said += f" Meanwhile {finals.load.words}: times are longer for it"
+        said += f", those on several devices most. {AGAIN}" if is_in_doubt(finals) else "."
     return said
 
 

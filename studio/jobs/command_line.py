@@ -82,7 +82,10 @@ def place(
     """
     argv = ["place", *_input(now.project), "--placer", options.placer, *_problem_machine(now)]
     argv += [*_goal(now.project), *command(options, without="placer")]
-    return [*argv, *held, *beside, *(["--out", str(out)] if out else [])]
+    more = [*held, *beside]
+    mend = ["--mend"] if "--mend" in more else []
+    argv += [*(word for word in more if word != "--mend"), *mend]
+    return [*argv, *(["--out", str(out)] if out else [])]
 
 
 def compare(now: Studio, options: CompareOptions, *, held: Sequence[str] = ()) -> list[str]:

@@ -10,6 +10,7 @@ from placement.api.results.machines import ProfileResult
 from placement.api.results.placing import CompareRow, PlaceResult
 from placement.api.results.running import RunResult, StreamResult
 from placement.api.results.training import TrainResult
+from placement.api.wording import is_in_doubt
 from placement.core import formatting
 from placement.core.placement import Placement, placement_to_text
 from placement.core.verb_options import (
@@ -259,9 +260,8 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
     found = outcomes.predicted(result)
     if result.measured_s is not None:
         found += f", measured {formatting.seconds(result.measured_s)}"
-        load = None if result.finals is None else result.finals.load
-        if load is not None and load.is_busy:
-            found += f" while {load.words} (doubtful, measure again)"
+        if result.finals is not None and is_in_doubt(result.finals):
+            found += " while other programs computed (doubtful, measure again)"
     if jobs.read(now.project.folder, job.id).about.aside:
         # It is told beside the button that shows it.
         return ""

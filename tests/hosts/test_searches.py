@@ -1,5 +1,6 @@
 """Searches on the hosts of a cluster: the answers of this computer, whoever is killed meanwhile."""
 
+import math
 import threading
 import time
 from dataclasses import replace
@@ -8,15 +9,19 @@ import pytest
 
 import placement as pl
 from placement.core.problem import Objective
+from placement.parallel.calls import Call
 from placement.placers import placer_class
 from profiling.backends.ray import BACKEND
 from tests.command import answer, refused
+from tests.hosts import stubborn
 from tests.hosts.two_nodes import kill, nodes
 from tests.instances import random_problem
 from tests.profiling.live import diamond, problem_of
 from tests.thorough import either
 from tests.workloads import random_workload_problem
 
+# Longer than anything here takes, on any computer.
+WAIT_S = 120.0
 # Work that no clock ends.
 FIXED = {
     "annealing": {"max_iterations": 2_000},
@@ -124,6 +129,22 @@ def test_what_takes_too_long_is_ended_and_the_best_so_far_is_kept(executor):
     placer = placer_class("local_search")(executor=executor, max_iterations=10**9)
     found = placer.place(problem, lambda progress: time.monotonic() < since_s + 1.0)
     assert set(found.device_of.values()) <= set(problem.machine.index)
+
+
+def test_the_lanes_of_tasks_that_do_not_notice_their_end_are_free_again(cluster, tmp_path):
+    """An interrupt may be lost in what a library calls, and a lane would be busy for ever."""
+    cluster.replace()
+    farm = BACKEND.farm()
+    files = [tmp_path / str(lane) for lane in range(farm.num_lanes)]
+    asked = [farm.ask(Call(stubborn.work_on, (), (str(f),)), math.inf, False) for f in files]
+    until_s = time.monotonic() + WAIT_S
+    while not all(file.exists() for file in files) and time.monotonic() < until_s:
+        time.sleep(0.05)
+    assert all(file.exists() for file in files)
+    farm.cancel([number for number, _ in asked])
+    _, answer = farm.ask(Call(stubborn.doubled, (), (21,)), math.inf, False)
+    assert Call(stubborn.doubled).answer(answer.result(WAIT_S)) == 42
+    assert farm.is_whole
 
 
 def test_a_comparison_has_a_task_for_each_placer_and_the_rows_of_one_computer(

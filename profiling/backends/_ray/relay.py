@@ -5,6 +5,7 @@ hands on what the search asks for as tasks of Ray's, and what they answer. Where
 goes on without it. Frames come on standard input and go to standard output.
 """
 
+import math
 import os
 import sys
 import threading
@@ -39,6 +40,9 @@ from profiling.backends.ray import BACKEND
 
 # How often a task is begun again whose process ended while its host goes on.
 MOST_TRIES = 2
+# A task that nobody waits for is interrupted, which a library may take for its own and forget; one
+# that is at work so long after that ends with its process, or it would keep its lane for ever.
+GRACE_S = 2.0
 
 
 @dataclass(eq=False)
@@ -50,7 +54,11 @@ class Task:
     host: str = ""
     reference: Any = None
     tries: int = 0
-    is_cancelled: bool = False
+    cancelled_s: float = math.inf
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.cancelled_s < math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +105,7 @@ class Relay:
                 self._hear(said)
             if time.monotonic() - self._looked_s >= LOOK_S:
                 self._look_after_hosts()
+                self._end_cancelled()
                 self._looked_s = time.monotonic()
             self._hand_on()
 
@@ -191,8 +200,16 @@ class Relay:
         for number in numbers:
             if number in self._busy:
                 # Its lane is busy until it notices.
-                self._busy[number].is_cancelled = True
+                self._busy[number].cancelled_s = time.monotonic()
                 ray.cancel(self._busy[number].reference, force=False)
+
+    def _end_cancelled(self) -> None:
+        """End the processes of tasks that were cancelled a while ago and have not noticed."""
+        for task in self._busy.values():
+            if task.is_cancelled and time.monotonic() - task.cancelled_s >= GRACE_S:
+                ray.cancel(task.reference, force=True)
+                # Once more after as long, should that be lost, too.
+                task.cancelled_s = time.monotonic()
 
     def _look_after_hosts(self) -> None:
         """Ray needs up to 17 s to notice that a node is no more."""

@@ -4,7 +4,7 @@
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 #              (ROUNDS=100: as often as that, or until something is found)
 # make setup-hosts   what Ray clusters need, too (python -m placement hosts)
-# make test-hosts    runs over two Ray nodes on this computer, apart from make test
+# make test-hosts    all runs over two Ray nodes on this computer; make test makes some of them
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -52,6 +52,7 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 ifeq ($(TESTS),)
 check: lint $(WEBGPU)/ready-to-test browser
 	$(MAKE) -j3 types webgpu all-tests
+	$(MAKE) some-hosts
 else
 check: lint $(VENV)/compiled browser
 	$(PYTEST) $(TESTS)
@@ -98,8 +99,8 @@ fuzz: $(VENV)/ready-to-test $(VENV)/compiled
 webgpu: $(WEBGPU)/ready-to-test $(VENV)/compiled browser
 	$(WEBGPU)/bin/python -m pytest -q -p no:cacheprovider tests/webgpu
 
-# Apart from all else: what is lost when a host ends is noticed by the clock. Each of two processes
-# has a cluster of its own, for much of the time one waits.
+# After all else: what is lost when a host ends is noticed by the clock. Each of two processes has a
+# cluster of its own, for much of the time one waits.
 test-hosts: $(VENV)/ready-to-test $(VENV)/ready-for-hosts $(VENV)/compiled
 	HYPOTHESIS_PROFILE=fresh $(PYTEST) -n 2 --dist worksteal tests/hosts
 

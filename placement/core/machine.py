@@ -108,6 +108,11 @@ class Device:
         """What the computer that has it calls it: "cuda:0" of "alpha/cuda:0"."""
         return self.name.rpartition("/")[2]
 
+    @property
+    def host(self) -> str:
+        """The host of a cluster that it belongs to; nothing for a device of this computer."""
+        return self.name.rpartition("/")[0]
+
     def flops_per_s_in(self, dtype: str) -> float:
         """Arithmetic per second in numbers of a type; `flops_per_s` where nobody stated it."""
         return next((r.flops_per_s for r in self.rates if r.dtype == dtype), self.flops_per_s)

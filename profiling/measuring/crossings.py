@@ -1,10 +1,13 @@
-"""What a value costs that crosses between lanes of one CPU, measured with the model's own kernels.
+"""What a value costs that crosses between two devices, measured with the model's own kernels.
 
-Nothing is copied there, and yet a crossing costs: the reader is woken, its first look at what
-another core wrote goes through memory that both share, and so do its later ones where the value is
-large. How much depends on how kernels read, so each kernel is run where its largest input was made
-by the other lane, in turns with all of them on one lane, and what it takes longer is held against
-the bytes that crossed.
+Between lanes of one CPU nothing is copied, and yet a crossing costs: the reader is woken, its first
+look at what another core wrote goes through memory that both share, and so do its later ones where
+the value is large. How much depends on how kernels read, so each kernel is run where its largest
+input was made by the other lane, in turns with all of them on one lane, and what it takes longer is
+held against the bytes that crossed. Between hosts a value is sent, by threads that share cores with
+the lanes, and the kernel that reads it has slept meanwhile: what it takes longer and what it waited
+after the value was made is one sum, of which the mean counts, for what is late once makes all late
+that follows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +21,8 @@ from placement.core.costs import Floats
 from placement.core.graph import Graph, Ints
 from placement.core.machine import Device
 from placement.core.schedule import Schedule, Segment
-from profiling.backends.base import Compiled
-from profiling.devices.lanes import Lane, Lanes, Step
+from profiling.backends.base import Carried, Compiled, Program
+from profiling.devices.lanes import Lane, Step
 from profiling.measuring.links import MOST_BYTES_PER_S
 from profiling.measuring.reference import release, safe_step, settled_step
 from profiling.measuring.siblings import siblings
@@ -78,19 +81,75 @@ def crossing_cost(
         return None
     names = [op.name for op in compiled.kernels.ops]
     at = [pair[lane].name for lane in plan.lane_of]
-    apart = Schedule(tuple(Segment(at[k], (name,)) for k, name in enumerate(names)))
-    together = Schedule(tuple(Segment(pair[0].name, (name,)) for name in names))
-    programs = [compiled.open(apart, feeds), compiled.open(together, feeds)]
+    everything = Lane(pair[0], tuple(range(len(names))), ((),) * len(names))
+    apart = [_lane(device, number, plan) for number, device in enumerate(pair)]
+    there, here = _in_turns(
+        compiled, pair, feeds, timeout_s, ((at, apart), ([pair[0].name] * len(names), [everything]))
+    )
+    longer_s = np.median([_seconds(step) for step in there], axis=0)
+    longer_s -= np.median([_seconds(step) for step in here], axis=0)
+    handed = [seconds for step in there for seconds in _handed_s(step, plan, at).values()]
+    latency_s, s_per_byte = line(plan.num_bytes[crossed], longer_s[crossed])
+    return _cost(latency_s + (float(np.median(handed)) if handed else 0.0), s_per_byte)
+
+
+def sending_cost(
+    compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any], timeout_s: float
+) -> tuple[float, float] | None:
+    """The same between devices of two hosts, on average of both ways: their clocks may differ by
+    more than a crossing takes, which the way back makes up for.
+    """
+    plan = crossings_of(compiled.kernels)
+    if np.count_nonzero(plan.num_bytes) < FEWEST_CROSSINGS:
+        return None
+    names = [op.name for op in compiled.kernels.ops]
+    at = [pair[lane].name for lane in plan.lane_of]
     everything = tuple(range(len(names)))
-    carried = [
-        [_lane(device, number, plan) for number, device in enumerate(pair)],
-        [Lane(pair[0], everything, ((),) * len(names))],
+    alone = [
+        ([device.name] * len(names), [Lane(device, everything, ((),) * len(names))])
+        for device in pair
     ]
-    lanes = [
-        Lanes(lane, len(names), program.run, native=program.native)
-        for lane, program in zip(carried, programs, strict=True)
-    ]
+    apart = [_lane(device, number, plan) for number, device in enumerate(pair)]
+    there, *here = _in_turns(compiled, pair, feeds, timeout_s, ((at, apart), *alone))
+    alone_s = np.array([np.mean([_seconds(step) for step in steps], axis=0) for steps in here])
+    longer_s = np.mean([_seconds(step) for step in there], axis=0)
+    longer_s -= alone_s[plan.lane_of, np.arange(len(names))]
+    handed: dict[int, list[float]] = {}
+    for step in there:
+        for k, seconds in _handed_s(step, plan, at).items():
+            handed.setdefault(k, []).append(seconds)
+    # Of those that waited each time; others were sent while something else was computed.
+    waited = np.array([k for k, each in handed.items() if len(each) == len(there)], np.int64)
+    ways = [waited[plan.lane_of[waited] == lane] for lane in (0, 1)]
+    if min(map(len, ways)) < FEWEST_CROSSINGS:
+        return None
+    taken_s = longer_s + np.array([np.mean(handed.get(k, 0.0)) for k in range(len(names))])
+    s_per_byte = max(0.0, float(np.mean([steepness(plan.num_bytes[w], taken_s[w]) for w in ways])))
+    # Clocks move the one way up by as much as the other one down.
+    rest_s = [float(np.mean(taken_s[way] - s_per_byte * plan.num_bytes[way])) for way in ways]
+    return _cost(max(0.0, sum(rest_s) / 2), s_per_byte)
+
+
+def _cost(latency_s: float, s_per_byte: float) -> tuple[float, float]:
+    bytes_per_s = min(MOST_BYTES_PER_S, 1.0 / max(s_per_byte, 1e-30))
+    return float(f"{latency_s:.4g}"), float(f"{bytes_per_s:.4g}")
+
+
+def _in_turns(
+    compiled: Compiled,
+    pair: Sequence[Device],
+    feeds: Mapping[str, Any],
+    timeout_s: float,
+    ways: Sequence[tuple[Sequence[str], Sequence[Lane]]],
+) -> list[list[Step]]:
+    """Steps, turn by turn, of each way to run the kernels one by one: their devices and lanes."""
+    names = [op.name for op in compiled.kernels.ops]
+    programs, lanes = list[Program](), list[Carried]()
     try:
+        for at, carried in ways:
+            segments = tuple(Segment(on, (name,)) for on, name in zip(at, names, strict=True))
+            programs.append(compiled.open(Schedule(segments), feeds))
+            lanes.append(programs[-1].carried(carried, len(names)))
         taken_s = 0.0
         for _ in range(WARMUP):
             taken_s = sum(
@@ -100,16 +159,9 @@ def crossing_cost(
         rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
         pairs = zip(lanes, programs, strict=True)
         step_of_each = [partial(settled_step, lane, program, timeout_s) for lane, program in pairs]
-        there, here = siblings(pair).in_turns(step_of_each, rounds)
+        return siblings(pair).in_turns(step_of_each, rounds)
     finally:
         release(programs, lanes)
-    longer_s = np.median([_seconds(step) for step in there], axis=0)
-    longer_s -= np.median([_seconds(step) for step in here], axis=0)
-    handed = [seconds for step in there for seconds in _handed_s(step, plan, at)]
-    latency_s, s_per_byte = line(plan.num_bytes[crossed], longer_s[crossed])
-    latency_s += float(np.median(handed)) if handed else 0.0
-    bytes_per_s = min(MOST_BYTES_PER_S, 1.0 / max(s_per_byte, 1e-30))
-    return float(f"{latency_s:.4g}"), float(f"{bytes_per_s:.4g}")
 
 
 def _lane(device: Device, number: int, plan: Crossings) -> Lane:
@@ -122,15 +174,28 @@ def _seconds(step: Step) -> Floats:
     return found
 
 
-def _handed_s(step: Step, plan: Crossings, at: Sequence[str]) -> list[float]:
-    """From the end of a kernel that another lane slept or tried for to the start of that one's."""
-    found = []
+def _handed_s(step: Step, plan: Crossings, at: Sequence[str]) -> dict[int, float]:
+    """By kernel from the end of one that another lane slept or tried for to its own start."""
+    found = {}
     for k, producers in enumerate(plan.awaits):
         if producers:
             last = max(producers, key=lambda p: step.end_s[p])
             if (last, at[k]) in step.resumed_s:
-                found.append(step.start_s[k] - step.end_s[last])
+                found[k] = step.start_s[k] - step.end_s[last]
     return found
+
+
+def steepness(x: Floats, y: Floats) -> float:
+    """The middle one of the slopes between any two points, few of which may be disturbed (Theil,
+    1950; Sen, Journal of the American Statistical Association 63, 1968).
+
+    >>> steepness(np.arange(5.0), np.array([1.0, 3.0, 5.0, 7.0, 70.0]))
+    2.0
+    """
+    one, other = np.triu_indices(len(x), 1)
+    apart = x[one] != x[other]
+    one, other = one[apart], other[apart]
+    return float(np.median((y[other] - y[one]) / (x[other] - x[one]))) if len(one) else 0.0
 
 
 def line(num_bytes: Floats, longer_s: Floats) -> tuple[float, float]:

@@ -30,7 +30,7 @@ from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
-from profiling.measuring.crossings import crossing_cost
+from profiling.measuring.crossings import crossing_cost, sending_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
 from profiling.measuring.reference import baseline_s, release, safe_step, settled_step
@@ -45,6 +45,10 @@ FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 UNDISTURBED = 25
 WARMUP = 3
 TIMEOUT_S = 120.0
+# So many pairs of hosts say what crossing between any costs.
+MOST_PAIRS = 3
+# What crossing may cost beside what messages alone take.
+RATIOS = 0.25, 16.0
 
 
 class Cancelled(RuntimeError):
@@ -109,6 +113,7 @@ def profile(
     crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S) if together else None
     if crossing is not None:
         linked = _with_links(linked, {device.name for device in lanes}, *crossing)
+    linked = _between_hosts(linked, machine, compiled, feeds)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
     shares = [one.beside for one in found.values() if one is not None and one.beside is not None]
@@ -212,6 +217,49 @@ def as_one_call(kernel_s: Floats, overhead_s: float, step_s: float) -> Floats:
     total_s = float(compute_s.sum())
     inside_s = max(0.0, step_s - overhead_s)
     return compute_s * (inside_s / total_s) if total_s > 0 and len(kernel_s) > 1 else compute_s
+
+
+def _between_hosts(
+    linked: Machine, machine: Machine, compiled: Compiled, feeds: Mapping[str, Any]
+) -> Machine:
+    """The machine whose links between hosts cost what they do in a step.
+
+    The first few pairs of hosts are measured, and what they have in common beside what messages
+    alone take is true of all: that of the latency, and that of the bytes.
+    """
+    first = {device.host: device for device in reversed(_away(machine))}
+    hosts = list(reversed(first.values()))
+    links = {(link.src, link.dst): link for link in linked.links}
+    ratios = []
+    for pair in itertools.islice(itertools.pairwise(hosts), MOST_PAIRS):
+        cost = sending_cost(compiled, pair, feeds, TIMEOUT_S)
+        if cost is not None:
+            there, back = (links[a.name, b.name] for a, b in (pair, pair[::-1]))
+            latency_s = (there.latency_s + back.latency_s) / 2
+            s_per_byte = (1 / there.bytes_per_s + 1 / back.bytes_per_s) / 2
+            ratios.append((cost[0] / latency_s, 1 / (cost[1] * s_per_byte)))
+    if not ratios:
+        return linked
+    later, longer = np.exp(np.mean(np.log(np.clip(ratios, *RATIOS)), axis=0)).tolist()
+    return replace(
+        linked,
+        links=tuple(
+            replace(
+                link,
+                latency_s=float(f"{link.latency_s * later:.4g}"),
+                bytes_per_s=float(f"{link.bytes_per_s / longer:.4g}"),
+            )
+            if machine.device(link.src).host != machine.device(link.dst).host
+            else link
+            for link in linked.links
+        ),
+    )
+
+
+def _away(machine: Machine) -> list[Device]:
+    """The processors of other hosts."""
+    away = backends.elsewhere(machine.devices)
+    return [d for d in machine.devices if d.on_host and d.name in away]
 
 
 def _with_links(

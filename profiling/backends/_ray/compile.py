@@ -19,7 +19,6 @@ from placement.core.model import Model
 from placement.core.schedule import Schedule
 from profiling.backends._joined import difference
 from profiling.backends._ray.cluster import Cluster
-from profiling.backends._ray.machine import host_of
 from profiling.backends._ray.models import Kernels
 from profiling.backends._ray.part import Leaving, Opened, Times
 from profiling.backends._ray.shipping import packed
@@ -40,9 +39,9 @@ class RayCompiled(Compiled):
 
     def __init__(self, cluster: Cluster, model: Model, machine: Machine) -> None:
         self.cluster, self.machine = cluster, machine
-        self.hosts = tuple(dict.fromkeys(host_of(device) for device in machine.devices))
+        self.hosts = tuple(dict.fromkeys(device.host for device in machine.devices))
         for host in self.hosts:
-            names = (d.name for d in machine.devices if host_of(d) == host)
+            names = (d.name for d in machine.devices if d.host == host)
             cluster.devices[host] = tuple(names)
         shipment = packed(model)
         self.key = f"{shipment.key} {machine.fingerprint}"
@@ -77,7 +76,7 @@ class RayCompiled(Compiled):
     def open_ring(
         self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
     ) -> tuple[Program, ...]:
-        on = [host_of(self.machine.device(segment.device)) for segment in schedule.segments]
+        on = [self.machine.device(segment.device).host for segment in schedule.segments]
         used = tuple(dict.fromkeys(on or self.hosts[:1]))
         if self._has_copies and len(used) == 1:
             # The others hold a copy and compute nothing.
@@ -158,7 +157,7 @@ class RayCompiled(Compiled):
         }
 
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
-        host = self.hosts[0] if device is None else host_of(device)
+        host = self.hosts[0] if device is None else device.host
         number, name = next(_numbers), device.name if device is not None else ""
         told = self.cluster.ask(host, "open_unplaced", number, self.key, name, dict(feeds))
         return RayProgram(self, number, {host: told}, None, [host])

@@ -15,7 +15,6 @@ from typing import Any
 
 from placement.core.machine import Device
 from profiling.backends._ray.cluster import Cluster
-from profiling.backends._ray.machine import host_of
 
 SIZES = tuple(1024 * 4**i for i in range(7))
 ROUNDS, WARMUP = 12, 3
@@ -49,7 +48,7 @@ def link_costs(
     """
     from profiling.measuring.links import fit
 
-    hosts = tuple(dict.fromkeys(map(host_of, devices)))
+    hosts = tuple(dict.fromkeys(device.host for device in devices))
     ways = [(a, b) for a in hosts for b in hosts if a != b]
     # None are closed before all have been measured.
     with cluster.channels({}):
@@ -61,7 +60,7 @@ def link_costs(
     )
     found = {}
     for a, b in ((a, b) for a in devices for b in devices if a is not b):
-        way = host_of(a), host_of(b)
+        way = a.host, b.host
         legs = [out.get(a.name), between.get(way), back.get(b.name)]
         found[a.name, b.name] = in_turn([leg for leg in legs if leg is not None] or [WITHIN])
     return found
@@ -81,7 +80,7 @@ def _copy_cost(cluster: Cluster, device: Device, *, from_device: bool) -> tuple[
     from profiling.measuring.links import fit
 
     ends = (device.own_name, CPU) if from_device else (CPU, device.own_name)
-    told = cluster.ask(host_of(device), "copy_seconds", *ends, SIZES, timeout_s=LIMIT_S)
+    told = cluster.ask(device.host, "copy_seconds", *ends, SIZES, timeout_s=LIMIT_S)
     return COPIED if told is None else fit(SIZES, told)
 
 
@@ -90,7 +89,7 @@ def link_cards(cluster: Cluster, devices: Sequence[Device]) -> Mapping[tuple[str
 
     It is called as its hosts are.
     """
-    hosts = tuple(dict.fromkeys(map(host_of, devices)))
+    hosts = tuple(dict.fromkeys(device.host for device in devices))
     ways = [(a, b) for a in hosts for b in hosts if a != b]
     leaving = {a: [way for way in ways if way[0] == a] for a in hosts}
     with cluster.channels({}):
@@ -109,7 +108,7 @@ def link_cards(cluster: Cluster, devices: Sequence[Device]) -> Mapping[tuple[str
         for card, members in cards_of(shared, beside).items()
         for a in devices
         for b in devices
-        if host_of(a) in members and host_of(b) != host_of(a)
+        if a.host in members and b.host != a.host
     }
 
 

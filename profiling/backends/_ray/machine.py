@@ -32,9 +32,9 @@ def machine_of(name: str, facts: Mapping[str, Facts], lanes: int = 1) -> Machine
     )
     links = tuple(
         Link(a.name, b.name, *_WITHIN)
-        if host_of(a) == host_of(b)
+        if a.host == b.host
         # A computer has one network card, until it is measured to have more or to share it.
-        else Link(a.name, b.name, *_BETWEEN, card=host_of(a))
+        else Link(a.name, b.name, *_BETWEEN, card=a.host)
         for a in devices
         for b in devices
         if a is not b
@@ -42,11 +42,6 @@ def machine_of(name: str, facts: Mapping[str, Facts], lanes: int = 1) -> Machine
     versions = next(iter(facts.values())).versions
     libraries = tuple(row for row in versions if row[0] != STUDIO)
     return Machine(name, devices, links, libraries, _NOTE)
-
-
-def host_of(device: Device) -> str:
-    """The host that a device belongs to."""
-    return device.name.rpartition("/")[0]
 
 
 def _num_beside(told: Facts, facts: Mapping[str, Facts]) -> int:

@@ -6,9 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.core.graph import Graph, Op, Tensor
+from placement.core.machine import Device
 from placement.loaders import load
 from profiling import backends
-from profiling.measuring.crossings import FEWEST_CROSSINGS, crossing_cost, crossings_of, line
+from profiling.devices.lanes import Step
+from profiling.measuring.crossings import (
+    FEWEST_CROSSINGS,
+    crossing_cost,
+    crossings_of,
+    line,
+    sending_cost,
+)
 from tests.profiling.live import diamond, two_lanes
 
 
@@ -66,3 +74,75 @@ def test_a_sample_says_what_crossing_costs_and_a_small_model_says_nothing(tmp_pa
     assert len(small.graph.ops) < FEWEST_CROSSINGS
     compiled = backends.compiled(small, machine)
     assert crossing_cost(compiled, machine.devices, compiled.feeds(0, {}), 60.0) is None
+
+
+@given(
+    latency_s=st.floats(1e-5, 1e-2),
+    bytes_per_s=st.floats(1e7, 1e11),
+    ahead_s=st.floats(-1.0, 1.0),
+)
+def test_sending_costs_what_a_chain_over_two_hosts_shows_whatever_their_clocks(
+    latency_s, bytes_per_s, ahead_s
+):
+    chain = Chain(40, (latency_s, 1 / bytes_per_s), ahead_s)
+    found = sending_cost(chain, (Device("a/cpu:0"), Device("b/cpu:0")), {}, 60.0)
+    assert found is not None
+    for num_bytes in chain.sizes[1:]:
+        truth_s = latency_s + num_bytes / bytes_per_s
+        assert found[0] + num_bytes / found[1] == pytest.approx(truth_s, rel=2e-3)
+
+
+def test_a_short_chain_over_two_hosts_says_nothing():
+    chain = Chain(2 * FEWEST_CROSSINGS, (1e-3, 1e-9), 0.0)
+    assert sending_cost(chain, (Device("a/cpu:0"), Device("b/cpu:0")), {}, 60.0) is None
+
+
+class Chain:
+    """Kernels in a row, compiled for two hosts, as their clocks tell: (seconds, seconds per byte)
+    to send a value, and what the clock of host b is ahead."""
+
+    def __init__(self, num, cost, ahead_s):
+        self.sizes = [1e4 * (1 + 7 * i % 13) for i in range(num)]
+        ops = tuple(Op(str(i), "Any") for i in range(num))
+        values = (Tensor(f"v{i}", str(i - 1), (str(i),), int(self.sizes[i])) for i in range(1, num))
+        self.kernels, self._cost, self._ahead_s = Graph("chain", ops, tuple(values)), cost, ahead_s
+
+    def open(self, schedule, feeds):
+        return Opened(self, [segment.device for segment in schedule.segments])
+
+    def step(self, at):
+        start_s, end_s, resumed_s, now_s = [], [], {}, 0.0
+        for i, device in enumerate(at):
+            if i and at[i - 1] != device:
+                now_s += self._cost[0] + self._cost[1] * self.sizes[i]
+                resumed_s[i - 1, device] = now_s
+            # The hosts are not as fast as each other.
+            lasts_s = 1e-4 * (1 + i % 5) * (2 if device.startswith("b") else 1)
+            ahead_s = self._ahead_s if device.startswith("b") else 0.0
+            start_s.append(now_s + ahead_s)
+            now_s += lasts_s
+            end_s.append(now_s + ahead_s)
+        return Step(0.0, now_s, tuple(start_s), tuple(end_s), resumed_s)
+
+
+class Opened:
+    """A program of such a chain on these devices, and what carries it."""
+
+    def __init__(self, chain, at):
+        self._chain, self._at = chain, at
+
+    def carried(self, lanes, num_segments):
+        assert sum(len(lane.segments) for lane in lanes) == num_segments == len(self._at)
+        return self
+
+    def step(self, timeout_s):
+        return self._chain.step(self._at)
+
+    def device_times(self):
+        return None
+
+    def stop(self):
+        pass
+
+    def close(self):
+        return True

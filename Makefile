@@ -1,5 +1,5 @@
 # make run     the studio at http://127.0.0.1:8501
-# make test    everything that must hold: format, lint, types, tests, browser, a second provider
+# make test    everything that must hold: format, lint, types, tests, browser, a second provider, hosts
 # make quick   the same without the browser and what tests/slow.txt names: for every change
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 #              (ROUNDS=100: as often as that, or until something is found)
@@ -50,7 +50,7 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 # What compiles on one core, and what waits for a browser or a measurement, leaves room for the
 # types and the second provider.
 ifeq ($(TESTS),)
-check: lint $(WEBGPU)/ready-to-test browser
+check: lint $(VENV)/ready-for-hosts $(WEBGPU)/ready-to-test browser
 	$(MAKE) -j3 types webgpu all-tests
 	$(MAKE) some-hosts
 else

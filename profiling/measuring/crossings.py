@@ -10,6 +10,7 @@ after the value was made is one sum, of which the mean counts, for what is late 
 that follows.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,8 @@ from profiling.measuring.reference import release, safe_step, settled_step
 from profiling.measuring.siblings import siblings
 
 BUDGET_S = 2.0
+# What crosses between hosts is not measured where that takes longer.
+MOST_S = 20.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 40
 WARMUP = 3
 # Fewer than these say nothing about a line.
@@ -93,14 +96,24 @@ def crossing_cost(
     return _cost(latency_s + (float(np.median(handed)) if handed else 0.0), s_per_byte)
 
 
-def sending_cost(
-    compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any], timeout_s: float
-) -> tuple[float, float] | None:
-    """The same between devices of two hosts, on average of both ways: their clocks may differ by
-    more than a crossing takes, which the way back makes up for.
+def sending_ratio(
+    compiled: Compiled,
+    pair: Sequence[Device],
+    feeds: Mapping[str, Any],
+    timeout_s: float,
+    message: tuple[float, float],
+) -> float | None:
+    """What a value costs that crosses between devices of two hosts, beside (seconds, seconds per
+    byte) of a message between hosts that do nothing else; on average of both ways, for clocks of
+    hosts may differ by more than a crossing takes, which the way back makes up for.
+
+    None where too little crosses to say, something may not cross, or it would take too long.
     """
     plan = crossings_of(compiled.kernels)
-    if np.count_nonzero(plan.num_bytes) < FEWEST_CROSSINGS:
+    made = [t for t in compiled.kernels.tensors if t.producer is not None and t.consumers]
+    if np.count_nonzero(plan.num_bytes) < FEWEST_CROSSINGS or not all(
+        map(compiled.exchanges, made)
+    ):
         return None
     names = [op.name for op in compiled.kernels.ops]
     at = [pair[lane].name for lane in plan.lane_of]
@@ -110,24 +123,27 @@ def sending_cost(
         for device in pair
     ]
     apart = [_lane(device, number, plan) for number, device in enumerate(pair)]
-    there, *here = _in_turns(compiled, pair, feeds, timeout_s, ((at, apart), *alone))
+    there, *here = _in_turns(compiled, pair, feeds, timeout_s, ((at, apart), *alone), MOST_S)
+    if not there:
+        return None
     alone_s = np.array([np.mean([_seconds(step) for step in steps], axis=0) for steps in here])
+    # With what a kernel takes to send on what it makes.
     longer_s = np.mean([_seconds(step) for step in there], axis=0)
     longer_s -= alone_s[plan.lane_of, np.arange(len(names))]
     handed: dict[int, list[float]] = {}
     for step in there:
         for k, seconds in _handed_s(step, plan, at).items():
             handed.setdefault(k, []).append(seconds)
-    # Of those that waited each time; others were sent while something else was computed.
-    waited = np.array([k for k, each in handed.items() if len(each) == len(there)], np.int64)
-    ways = [waited[plan.lane_of[waited] == lane] for lane in (0, 1)]
+    # Of those that waited each time; others were sent while something else was computed. What
+    # renews state is sent to all who hold it.
+    renewing = {renewal.maker for renewal in compiled.renewals}
+    waited = [k for k, s in handed.items() if len(s) == len(there) and names[k] not in renewing]
+    ways = [[k for k in waited if plan.lane_of[k] == lane] for lane in (0, 1)]
     if min(map(len, ways)) < FEWEST_CROSSINGS:
         return None
-    taken_s = longer_s + np.array([np.mean(handed.get(k, 0.0)) for k in range(len(names))])
-    s_per_byte = max(0.0, float(np.mean([steepness(plan.num_bytes[w], taken_s[w]) for w in ways])))
-    # Clocks move the one way up by as much as the other one down.
-    rest_s = [float(np.mean(taken_s[way] - s_per_byte * plan.num_bytes[way])) for way in ways]
-    return _cost(max(0.0, sum(rest_s) / 2), s_per_byte)
+    taken_s = sum(float(np.mean([longer_s[k] + np.mean(handed[k]) for k in way])) for way in ways)
+    said_s = sum(message[0] + message[1] * float(np.mean(plan.num_bytes[way])) for way in ways)
+    return taken_s / said_s if said_s > 0 else None
 
 
 def _cost(latency_s: float, s_per_byte: float) -> tuple[float, float]:
@@ -141,8 +157,12 @@ def _in_turns(
     feeds: Mapping[str, Any],
     timeout_s: float,
     ways: Sequence[tuple[Sequence[str], Sequence[Lane]]],
+    most_s: float = math.inf,
 ) -> list[list[Step]]:
-    """Steps, turn by turn, of each way to run the kernels one by one: their devices and lanes."""
+    """Steps, turn by turn, of each way to run the kernels one by one: their devices and lanes.
+
+    None of any where it would take longer than `most_s`.
+    """
     names = [op.name for op in compiled.kernels.ops]
     programs, lanes = list[Program](), list[Carried]()
     try:
@@ -156,6 +176,8 @@ def _in_turns(
                 safe_step(lane, program, timeout_s).seconds
                 for lane, program in zip(lanes, programs, strict=True)
             )
+            if taken_s * (WARMUP + 2 * FEWEST_ROUNDS) > most_s:
+                return [[] for _ in ways]
         rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
         pairs = zip(lanes, programs, strict=True)
         step_of_each = [partial(settled_step, lane, program, timeout_s) for lane, program in pairs]
@@ -183,19 +205,6 @@ def _handed_s(step: Step, plan: Crossings, at: Sequence[str]) -> dict[int, float
             if (last, at[k]) in step.resumed_s:
                 found[k] = step.start_s[k] - step.end_s[last]
     return found
-
-
-def steepness(x: Floats, y: Floats) -> float:
-    """The middle one of the slopes between any two points, few of which may be disturbed (Theil,
-    1950; Sen, Journal of the American Statistical Association 63, 1968).
-
-    >>> steepness(np.arange(5.0), np.array([1.0, 3.0, 5.0, 7.0, 70.0]))
-    2.0
-    """
-    one, other = np.triu_indices(len(x), 1)
-    apart = x[one] != x[other]
-    one, other = one[apart], other[apart]
-    return float(np.median((y[other] - y[one]) / (x[other] - x[one]))) if len(one) else 0.0
 
 
 def line(num_bytes: Floats, longer_s: Floats) -> tuple[float, float]:

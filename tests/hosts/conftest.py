@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiling.measuring import kernels, reference
+from profiling.measuring import crossings, kernels, reference
 from tests.hosts.template import template
 from tests.hosts.two_nodes import nodes
 
@@ -41,4 +41,5 @@ def machine(cluster):
 def few_rounds(monkeypatch):
     """What is measured here is to be there, and need not be exact."""
     monkeypatch.setattr(kernels, "BUDGET_S", 0.0)
+    monkeypatch.setattr(crossings, "BUDGET_S", 0.0)
     monkeypatch.setattr(reference, "STEPS_S", 0.0)

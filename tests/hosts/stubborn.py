@@ -1,7 +1,7 @@
 """Work for tasks of searches that does not notice when nobody waits for it any more."""
 
+import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from placement.parallel.calls import travels
@@ -13,15 +13,7 @@ HOUR_S = 3600.0
 @travels
 def work_on(file: str) -> int:
     """Write the file, and go on whoever interrupts."""
-    until_s = time.monotonic() + HOUR_S
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     Path(file).touch()
-    while time.monotonic() < until_s:
-        with suppress(KeyboardInterrupt):
-            time.sleep(0.05)
+    time.sleep(HOUR_S)
     return 0
-
-
-@travels
-def doubled(number: int) -> int:
-    """Work that is soon done."""
-    return 2 * number

@@ -42,7 +42,7 @@ from profiling.backends.ray import BACKEND
 MOST_TRIES = 2
 # A task that nobody waits for is interrupted, which a library may take for its own and forget; one
 # that is at work so long after that ends with its process, or it would keep its lane for ever.
-GRACE_S = 2.0
+GRACE_S = 5.0
 
 
 @dataclass(eq=False)

@@ -9,15 +9,18 @@ from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device
 from placement.loaders import load
 from profiling import backends
+from profiling.backends.base import Renewal
 from profiling.devices.lanes import Step
 from profiling.measuring.crossings import (
     FEWEST_CROSSINGS,
     crossing_cost,
     crossings_of,
     line,
-    sending_cost,
+    sending_ratio,
 )
 from tests.profiling.live import diamond, two_lanes
+
+HOSTS = Device("a/cpu:0"), Device("b/cpu:0")
 
 
 def test_each_kernel_is_where_its_largest_input_was_not_made():
@@ -79,33 +82,53 @@ def test_a_sample_says_what_crossing_costs_and_a_small_model_says_nothing(tmp_pa
 @given(
     latency_s=st.floats(1e-5, 1e-2),
     bytes_per_s=st.floats(1e7, 1e11),
+    sending_s=st.floats(0.0, 1e-3),
     ahead_s=st.floats(-1.0, 1.0),
 )
 def test_sending_costs_what_a_chain_over_two_hosts_shows_whatever_their_clocks(
-    latency_s, bytes_per_s, ahead_s
+    latency_s, bytes_per_s, sending_s, ahead_s
 ):
-    chain = Chain(40, (latency_s, 1 / bytes_per_s), ahead_s)
-    found = sending_cost(chain, (Device("a/cpu:0"), Device("b/cpu:0")), {}, 60.0)
-    assert found is not None
-    for num_bytes in chain.sizes[1:]:
-        truth_s = latency_s + num_bytes / bytes_per_s
-        assert found[0] + num_bytes / found[1] == pytest.approx(truth_s, rel=2e-3)
+    chain = Chain(41, (latency_s, 1 / bytes_per_s), sending_s, ahead_s)
+    # Half of what it costs in the chain, sending included.
+    message = (latency_s + sending_s) / 2, 1 / bytes_per_s / 2
+    assert sending_ratio(chain, HOSTS, {}, 60.0, message) == pytest.approx(2.0, rel=1e-3)
 
 
-def test_a_short_chain_over_two_hosts_says_nothing():
-    chain = Chain(2 * FEWEST_CROSSINGS, (1e-3, 1e-9), 0.0)
-    assert sending_cost(chain, (Device("a/cpu:0"), Device("b/cpu:0")), {}, 60.0) is None
+@pytest.mark.parametrize("size", [100.0, 1e6])
+def test_values_of_one_size_say_what_they_cost(size):
+    chain = Chain(41, (1e-3, 1e-9), 0.0, 0.3, sizes=[size] * 41)
+    found = sending_ratio(chain, HOSTS, {}, 60.0, (2e-3, 2e-9))
+    assert found == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("num", "changed"),
+    [
+        (2 * FEWEST_CROSSINGS, {}),
+        (41, {"crosses": False}),
+        (41, {"cost": (2.0, 0.0)}),
+        (41, {"renewing": range(41)}),
+    ],
+)
+def test_what_is_short_or_stays_or_takes_long_or_is_state_says_nothing(num, changed):
+    chain = Chain(num, **{"cost": (1e-3, 1e-9), "sending_s": 0.0, "ahead_s": 0.0, **changed})
+    assert sending_ratio(chain, HOSTS, {}, 60.0, (1e-3, 1e-9)) is None
 
 
 class Chain:
     """Kernels in a row, compiled for two hosts, as their clocks tell: (seconds, seconds per byte)
-    to send a value, and what the clock of host b is ahead."""
+    until a value is there, what sending takes its maker, and what the clock of host b is ahead."""
 
-    def __init__(self, num, cost, ahead_s):
-        self.sizes = [1e4 * (1 + 7 * i % 13) for i in range(num)]
+    def __init__(self, num, cost, sending_s, ahead_s, *, sizes=(), crosses=True, renewing=()):
+        self.sizes = list(sizes) or [1e4 * (1 + 7 * i % 13) for i in range(num)]
         ops = tuple(Op(str(i), "Any") for i in range(num))
         values = (Tensor(f"v{i}", str(i - 1), (str(i),), int(self.sizes[i])) for i in range(1, num))
-        self.kernels, self._cost, self._ahead_s = Graph("chain", ops, tuple(values)), cost, ahead_s
+        self.kernels, self._crosses = Graph("chain", ops, tuple(values)), crosses
+        self._cost, self._sending_s, self._ahead_s = cost, sending_s, ahead_s
+        self.renewals = tuple(Renewal("s", "m", str(i), (), 1) for i in renewing)
+
+    def exchanges(self, tensor):
+        return self._crosses
 
     def open(self, schedule, feeds):
         return Opened(self, [segment.device for segment in schedule.segments])
@@ -118,6 +141,8 @@ class Chain:
                 resumed_s[i - 1, device] = now_s
             # The hosts are not as fast as each other.
             lasts_s = 1e-4 * (1 + i % 5) * (2 if device.startswith("b") else 1)
+            # Whatever is made goes to the other host, where there is one.
+            lasts_s += self._sending_s if len(set(at)) > 1 else 0.0
             ahead_s = self._ahead_s if device.startswith("b") else 0.0
             start_s.append(now_s + ahead_s)
             now_s += lasts_s

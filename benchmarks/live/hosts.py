@@ -320,7 +320,8 @@ def show(rows: Rows) -> None:
             print(table(columns, rows.of(part)), end="\n\n")
     errors = [abs(row["error"]) for row in rows.of("steps")]
     if errors:
-        print(f"Predictions are off by {statistics.median(errors):.1%} in the median.")
+        median, p90 = np.percentile(errors, (50, 90)).tolist()
+        print(f"Predictions are off by {median:.1%} in the median, 90th percentile {p90:.1%}.")
 
 
 def main() -> None:

@@ -218,14 +218,19 @@ def as_one_call(kernel_s: Floats, overhead_s: float, step_s: float) -> Floats:
     return compute_s * (inside_s / total_s) if total_s > 0 and len(kernel_s) > 1 else compute_s
 
 
-def _pairs(machine: Machine) -> list[tuple[Device, Device]]:
-    """Processors of other hosts, two by two, that say what crossing between hosts costs."""
+def _processors(machine: Machine) -> dict[str, Device]:
+    """The first processor of every other host."""
     away = backends.elsewhere(machine.devices)
     first: dict[str, Device] = {}
     for device in machine.devices:
         if device.on_host and device.name in away:
             first.setdefault(device.host, device)
-    return list(itertools.islice(itertools.pairwise(first.values()), MOST_PAIRS))
+    return first
+
+
+def _pairs(machine: Machine) -> list[tuple[Device, Device]]:
+    """Processors of other hosts, two by two, that say what crossing between hosts costs."""
+    return list(itertools.islice(itertools.pairwise(_processors(machine).values()), MOST_PAIRS))
 
 
 def _between_hosts(
@@ -248,17 +253,17 @@ def _between_hosts(
     if not ratios:
         return linked
     ratio = float(np.exp(np.mean(np.log(np.clip(ratios, *RATIOS)))))
-    away = backends.elsewhere(linked.devices)
+    processors = {host: device.name for host, device in _processors(linked).items()}
 
     def as_sent(link: Link) -> Link:
-        hosts = {linked.device(name).host for name in (link.src, link.dst)}
-        if len(hosts) == 1 or not {link.src, link.dst} <= away:
+        """What processors send each other takes longer; what is copied before or after does not."""
+        hosts = [linked.device(name).host for name in (link.src, link.dst)]
+        sent = links.get((processors.get(hosts[0], ""), processors.get(hosts[1], "")))
+        if sent is None:
             return link
-        return replace(
-            link,
-            latency_s=float(f"{link.latency_s * ratio:.4g}"),
-            bytes_per_s=float(f"{link.bytes_per_s / ratio:.4g}"),
-        )
+        latency_s = link.latency_s + (ratio - 1) * sent.latency_s
+        s_per_byte = 1 / link.bytes_per_s + (ratio - 1) / sent.bytes_per_s
+        return replace(link, latency_s=latency_s, bytes_per_s=1 / s_per_byte)
 
     return replace(linked, links=tuple(map(as_sent, linked.links)))
 

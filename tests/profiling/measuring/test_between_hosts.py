@@ -1,5 +1,6 @@
 """Links between hosts after the model's own kernels have crossed them."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -35,7 +36,11 @@ def after(found, linked, monkeypatch, param_bytes=0):
 
     monkeypatch.setattr(kernels, "sending_ratio", ratio)
     made = kernels._between_hosts(linked, compiled(param_bytes), {}, said.append)
-    return {(link.src, link.dst): (link.latency_s, link.bytes_per_s) for link in made.links}, asked
+    figures = {
+        (link.src, link.dst): (float(f"{link.latency_s:.9g}"), float(f"{link.bytes_per_s:.9g}"))
+        for link in made.links
+    }
+    return figures, asked
 
 
 def test_links_between_hosts_cost_as_many_times_as_much_as_kernels_show(monkeypatch):
@@ -45,6 +50,20 @@ def test_links_between_hosts_cost_as_many_times_as_much_as_kernels_show(monkeypa
     within = {("a/cpu:0", "a/cpu:1"), ("a/cpu:1", "a/cpu:0")}
     assert {way for way, cost in links.items() if cost == (1e-3, 1e9)} == within
     assert {cost for way, cost in links.items() if way not in within} == {(2e-3, 5e8)}
+
+
+def test_what_is_copied_before_and_after_takes_as_long_as_it_did(monkeypatch):
+    accelerator = host("b/cuda:0", kind="gpu")
+    linked = machine(host("a/cpu:0"), host("b/cpu:0"), accelerator)
+    slower = [
+        replace(link, latency_s=3e-3, bytes_per_s=2.5e8)
+        if {link.src, link.dst} == {"a/cpu:0", "b/cuda:0"}
+        else link
+        for link in linked.links
+    ]
+    links, _ = after([2.0], replace(linked, links=tuple(slower)), monkeypatch)
+    assert links["a/cpu:0", "b/cuda:0"] == pytest.approx((4e-3, 2e8))
+    assert links["b/cpu:0", "b/cuda:0"] == (1e-3, 1e9)
 
 
 def test_what_is_of_no_other_host_keeps_its_links(monkeypatch):

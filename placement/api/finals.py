@@ -154,7 +154,7 @@ def _raced(
 ) -> Tournament:
     from profiling.execution.tournament import tournament
 
-    machine = entrants[0].problem.machine
+    machine = entrants[0].machine
     with quiet(f"placements of {model.graph.name}", machine, emit):
         return tournament(
             entrants,

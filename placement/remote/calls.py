@@ -18,6 +18,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -126,7 +127,9 @@ def _is_elsewhere(values: Iterable[object]) -> bool:
     """Whether what is asked for is about a machine of other computers, which open the file."""
     from profiling import backends
 
-    machines = (getattr(value, "machine", value) for value in values)
+    # Those who race come as several.
+    each = chain.from_iterable(v if isinstance(v, list | tuple) else (v,) for v in values)
+    machines = (getattr(value, "machine", value) for value in each)
     return any(
         isinstance(machine, Machine) and bool(backends.elsewhere(machine.devices))
         for machine in machines

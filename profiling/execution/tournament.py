@@ -46,6 +46,11 @@ class Entrant:
     problem: Problem
     schedule: Schedule
 
+    @property
+    def machine(self) -> Machine:
+        """What it runs on."""
+        return self.problem.machine
+
 
 @dataclass(frozen=True)
 class Tournament:
@@ -80,14 +85,14 @@ def tournament(
     `execute` raises for a step that hangs or fails. On a virtual clock every turn takes what the
     simulation says.
     """
-    if backends.emulated(entrants[0].problem.machine.devices):
+    if backends.emulated(entrants[0].machine.devices):
         return _emulated(entrants, seed)
     left = [""] * len(entrants)
     with ExitStack() as stack:
         ready = _ready(stack, entrants, model, timeout_s, seed, emit, stop, left)
         raced = sorted(ready)
         begun_s = clock()
-        calm = _Calm(entrants[0].problem.machine, emit)
+        calm = _Calm(entrants[0].machine, emit)
 
         def turn(number: int) -> float:
             (found_s,) = calm.beside.measured(ready[raced[number]].turn, 1)
@@ -191,7 +196,7 @@ def _ready(
             break
         what = f"preparing {entrant.name}"
         emit({"event": "progress", "what": what, "step": number, "of": len(entrants)})
-        machine = entrant.problem.machine
+        machine = entrant.machine
         try:
             if machine not in compiled:
                 made = compiled_for(entrant.problem, model)

@@ -170,6 +170,16 @@ def test_the_command_line_lists_hosts_and_runs_over_them(cluster, tmp_path):
     assert run["outputs_match"] is True
 
 
+def test_placements_of_a_file_race_on_the_hosts_that_open_it(cluster, tmp_path):
+    """The confined process that opens a file for what runs here reaches no cluster."""
+    cluster.replace()
+    diamond(tmp_path)
+    how = ("--machine", "ray", "--placer", "peft", "--live", "--live-limit", "2")
+    placed = answer("place", tmp_path / "small.onnx", *how)
+    rows = placed["finals"]["rows"]
+    assert len(rows) > 1 and all(row["measured_s"] > 0 for row in rows)
+
+
 def test_what_is_no_cluster_is_refused_in_a_sentence(cluster):
     assert "use ray, ray:2" in refused("machine", "--machine", "ray:many")
     words = refused("place", "onnx-squeezenet", "--machine", "local:ray")

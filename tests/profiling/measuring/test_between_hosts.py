@@ -27,7 +27,7 @@ def compiled(param_bytes=0):
 
 def after(found, linked, monkeypatch, param_bytes=0):
     """The links by their ends, where each pair of hosts shows the next of these ratios; and what
-    was told."""
+    was asked of them. Each pair is told, whether it says something or not."""
     said, asked = [], []
 
     def ratio(compiled, pair, feeds, timeout_s, message):
@@ -36,6 +36,7 @@ def after(found, linked, monkeypatch, param_bytes=0):
 
     monkeypatch.setattr(kernels, "sending_ratio", ratio)
     made = kernels._between_hosts(linked, compiled(param_bytes), {}, said.append)
+    assert len(said) == len(kernels._pairs(linked))
     figures = {
         (link.src, link.dst): (float(f"{link.latency_s:.9g}"), float(f"{link.bytes_per_s:.9g}"))
         for link in made.links

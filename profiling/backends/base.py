@@ -15,8 +15,10 @@ from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
 from placement.parallel.executor import Executor
+from profiling.backends._ring import Ring
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.devices.native import NativeCalls
+from profiling.devices.stream_lanes import Ran
 from profiling.measuring.outputs import DEFAULT
 
 Feeds = Mapping[str, Any]
@@ -73,6 +75,32 @@ class Carried(Protocol):
     """Lanes that run steps together until closed, wherever they are."""
 
     def step(self, timeout_s: float) -> Step: ...
+
+    def close(self) -> bool: ...
+
+
+class Streamed(Protocol):
+    """Lanes through which samples run one behind the other until closed, wherever they are.
+
+    Samples begin in order and are awaited in order; of some `ran` has what they did, and `busy_s`
+    the seconds that each lane computed for one. See `profiling.devices.stream_lanes.StreamLanes`.
+    """
+
+    @property
+    def ran(self) -> Sequence[Ran]: ...
+
+    @property
+    def busy_s(self) -> Mapping[str, Sequence[float]]: ...
+
+    def begin(self, sample: int, feed: int) -> None:
+        """Let a sample begin, with the inputs of this number."""
+
+    def end(self, limit: int) -> None: ...
+
+    def completed_s(self, sample: int, timeout_s: float) -> float: ...
+
+    def outputs(self, sample: int) -> dict[str, Any]:
+        """What a sample has made that has come out last."""
 
     def close(self) -> bool: ...
 
@@ -158,6 +186,16 @@ class Program(ABC):
     def carried(self, lanes: Sequence[Lane], num_segments: int) -> Carried:
         """The lanes that run steps of this program: threads of this process, where it computes."""
         return Lanes(lanes, num_segments, self.run, native=self.native)
+
+    def streamed(
+        self,
+        ring: "Sequence[Program]",
+        lanes: Sequence[Lane],
+        stage_of: Sequence[int],
+        watched: range,
+    ) -> Streamed:
+        """The lanes that run samples through a ring of programs, of which this is one."""
+        return Ring(ring, lanes, stage_of, watched)
 
     def stop(self) -> None:  # noqa: B027 - most need nothing
         """Ask segments that are running to end soon; called from another thread."""

@@ -20,6 +20,7 @@ from placement.schedule.stages import in_stages
 from placement.simulator.executions import lower
 from placement.simulator.throughput import loads_s, seconds_per_sample
 from profiling import backends
+from profiling.devices.stream_lanes import Ran
 from profiling.execution.execute import (
     BY_ROUNDING,
     Run,
@@ -30,7 +31,6 @@ from profiling.execution.execute import (
     require_memory,
 )
 from profiling.execution.stream_flow import SPARE, Flow, Opened, intervals_s, opened
-from profiling.execution.stream_lanes import Ran
 from profiling.execution.stream_outputs import Outputs
 from profiling.measuring.reference import Expected, release
 

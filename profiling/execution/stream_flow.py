@@ -11,9 +11,8 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.verb_options import MOST_IN_FLIGHT, StreamOptions
 from placement.schedule.stages import in_stages
-from profiling.backends.base import Compiled, DevicesLost, Program
+from profiling.backends.base import Compiled, DevicesLost, Program, Streamed
 from profiling.devices.lanes import Lane
-from profiling.execution.stream_lanes import StreamLanes
 from profiling.execution.stream_outputs import Outputs
 
 # Samples whose spans are shown.
@@ -92,14 +91,9 @@ class Flow:
         self.num_before, self._samples = max(options.warmup, passes * made.depth), options.samples
         self._total = self.num_before + self._samples + made.depth
         self._timeout_s = options.step_timeout_s
-        programs = made.programs
-        self.lanes = StreamLanes(
-            lanes,
-            made.stage_of,
-            made.depth,
-            lambda segment, slot: programs[slot].run(segment),
-            native=[p.native for p in programs if p.native is not None],
-            watched=range(self.num_before, self.num_before + NUM_SHOWN),
+        watched = range(self.num_before, self.num_before + NUM_SHOWN)
+        self.lanes: Streamed = made.programs[0].streamed(
+            made.programs, lanes, made.stage_of, watched
         )
         self.fed_s: list[float] = []
         self.done_s: list[float] = []
@@ -121,9 +115,8 @@ class Flow:
                 self._fetch(sample - depth)
             if sample == self._total or self._stop():
                 break
-            self._made.programs[sample % depth].feed(sample % len(self._made.feeds))
             self.fed_s.append(time.perf_counter())
-            self.lanes.begin(sample)
+            self.lanes.begin(sample, sample % len(self._made.feeds))
         num_fed = len(self.fed_s)
         self.lanes.end(num_fed)
         for sample in range(len(self.done_s), num_fed):
@@ -132,9 +125,8 @@ class Flow:
 
     def _fetch(self, sample: int) -> None:
         """The outputs of a sample that has come out, kept to be compared."""
-        program = self._made.programs[sample % self._made.depth]
-        self.done_s.append(self._completed_s(sample, program))
-        self._outputs.keep(sample % len(self._made.feeds), program.outputs())
+        self.done_s.append(self._completed_s(sample))
+        self._outputs.keep(sample % len(self._made.feeds), self.lanes.outputs(sample))
         if sample in self.measured:
             self._emit(
                 {
@@ -145,11 +137,10 @@ class Flow:
                 }
             )
 
-    def _completed_s(self, sample: int, program: Program) -> float:
+    def _completed_s(self, sample: int) -> float:
         try:
             return self.lanes.completed_s(sample, self._timeout_s)
         except TimeoutError as error:
-            program.stop()
             raise RuntimeError(str(error)) from None
         except (ValueError, AssertionError, DevicesLost):
             raise

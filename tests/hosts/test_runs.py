@@ -1,21 +1,36 @@
 """Live runs over two hosts: outputs to the bit, spans, what is predicted, the command line."""
 
+import itertools
+import re
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import placement as pl
 from placement.api.resume import run_to_the_end
 from placement.core.objective import Objective
+from placement.core.schedule import Schedule, Segment
 from placement.core.verb_options import RunOptions, StreamOptions
+from placement.schedule.segments import make_schedule
+from placement.simulator.executions import lower
 from profiling import backends
-from profiling.execution.execute import execute
+from profiling.execution.execute import execute, lanes_of
+from profiling.execution.stream import stream
+from profiling.measuring.reference import release
 from tests.command import answer, refused
 from tests.hosts.trainings import SIZES
 from tests.hosts.two_nodes import kill
-from tests.profiling.live import diamond, problem_of, random_schedule, two_lanes
+from tests.profiling.live import (
+    diamond,
+    endless,
+    problem_of,
+    random_schedule,
+    saved,
+    two_lanes,
+)
 from tests.thorough import either
 
 ONCE = RunOptions(steps=2, warmup=1)
@@ -136,13 +151,93 @@ def test_a_run_is_a_step_of_that_schedule(machine, tmp_path, seed):
             assert before == after or spans[before].end_s <= spans[after].start_s
 
 
-def test_a_pipeline_gives_every_sample_its_outputs(machine):
+@pytest.mark.parametrize("seed", range(either(2, 5)))
+@pytest.mark.parametrize(("name", "dims"), [SMALL[0], SMALL[3]])
+def test_a_pipeline_gives_every_sample_its_outputs_to_the_bit(machine, name, dims, seed):
+    model = pl.load(name, dims)
+    problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
+    schedule = random_schedule(problem, np.random.default_rng(seed))
+    options = StreamOptions(samples=either(8, 30), warmup=1)
+    found = stream(problem, schedule, options, model=model, baselines=False)
+    assert found.bit_equal and found.run.outputs_match and found.distinct_outputs > 1
+    assert found.num_samples == options.samples and not found.cancelled
+    spans = [s for s in found.run.timeline.spans if s.kind == "compute"]
+    assert {s.device for s in spans} == {s.device for s in schedule.segments}
+    assert all(found.busy_s[s.device] > 0.0 for s in schedule.segments)
+    assert have_none(("alpha", "beta"))
+
+
+def test_outputs_of_a_sample_come_together_from_all_hosts(machine, tmp_path):
+    names = [("Exp", "x", "a"), ("Sin", "x", "b"), ("Cos", "b", "y"), ("Tanh", "a", "z")]
+    nodes = [helper.make_node(kind, [read], [made], name=made) for kind, read, made in names]
+    model = saved(tmp_path, nodes, {"x": [4]}, {"y": [4], "z": [4]})
+    problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
+    schedule = make_schedule(problem, problem.placement_of([0, 1, 0, 1]))
+    found = stream(problem, schedule, StreamOptions(samples=9), model=model, baselines=False)
+    made_on = {schedule.segments[schedule.segment_of[name]].device for name in "yz"}
+    assert len(made_on) == 2 and found.bit_equal and found.distinct_outputs > 1
+
+
+def test_a_pipeline_of_one_host_has_its_native_lanes(machine):
+    """Nothing crosses, so that no sample's segments wait for the interpreter."""
     model = pl.load("onnx-squeezenet")
     problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
-    half = problem.num_units // 2
-    placed = problem.placement_of([0] * half + [1] * (problem.num_units - half))
-    stream = pl.stream(model, problem, placed, StreamOptions(samples=6, warmup=1)).measured
-    assert stream.run.outputs_match
+    placed = problem.placement_of([1] * problem.num_units)
+    found = pl.stream(model, problem, placed, StreamOptions(samples=6, warmup=1)).measured
+    assert found.bit_equal and found.run.lanes_note == "Lanes ran on beta."
+
+
+def test_of_a_pipeline_that_is_stopped_what_is_in_flight_comes_out(machine, tmp_path):
+    model, stops = diamond(tmp_path), itertools.count()
+    problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
+    found = stream(
+        problem,
+        make_schedule(problem, problem.placement_of([0, 1, 0, 1])),
+        StreamOptions(samples=10_000, warmup=0, depth=4),
+        model=model,
+        baselines=False,
+        stop=lambda: next(stops) == 9,
+    )
+    assert found.cancelled and found.num_outputs == 9 and found.bit_equal
+
+
+def test_a_sample_that_hangs_is_ended_on_all_hosts_and_these_go_on(machine, tmp_path):
+    model = endless(tmp_path)
+    problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
+    first, *others = (op.name for op in problem.kernels.ops)
+    schedule = Schedule((Segment("alpha/cpu:0", (first,)), Segment("beta/cpu:0", tuple(others))))
+    options = StreamOptions(samples=5, warmup=0, depth=3)
+    endlessly = {"rounds": np.full(1, 10**12)}
+    compiled = backends.compiled(model, machine)
+    feeds = compiled.feeds(0, endlessly)
+    programs = compiled.open_ring(schedule, (feeds,), options.depth)
+    lanes = lanes_of(problem, lower(problem, schedule))
+    ring = programs[0].streamed(programs, lanes, (0, 1), range(0))
+    ring.begin(0, 0)
+    with pytest.raises(TimeoutError, match=r"longer than 0\.5 s and was given up"):
+        ring.completed_s(0, 0.5)
+    release(programs, [ring])
+    few = {"rounds": np.full(1, 3)}
+    after = stream(problem, schedule, options, model=model, inputs=few, baselines=False)
+    assert after.bit_equal and have_none(("alpha", "beta"))
+
+
+def test_clocks_of_other_computers_are_read_and_the_run_says_how_well(
+    machine, tmp_path, monkeypatch
+):
+    """As if these hosts had been started elsewhere: they are zero ahead, and gain nothing."""
+    over = backends.get("ray").cluster()
+    monkeypatch.setattr(type(over), "has_this_clock", lambda cluster, host: False)
+    model = diamond(tmp_path)
+    problem = problem_of(model, machine)
+    schedule = make_schedule(problem, problem.placement_of([0, 1, 0, 1]))
+    run = execute(problem, schedule, ONCE, model=model)
+    for host in ("alpha", "beta"):
+        offset = over.offset(host)
+        assert 0.0 < offset.uncertainty_s < 1.0 and abs(offset.ahead_s) <= offset.uncertainty_s
+        assert offset.rate_uncertainty > 0.0 and abs(offset.rate) <= offset.rate_uncertainty
+    known = r"Lanes ran on (alpha and beta|beta and alpha), whose clocks are known to [\d.]+ ms"
+    assert re.fullmatch(rf"{known} and drift by -?\d+ us per second, within \d+\.", run.lanes_note)
 
 
 def test_links_between_hosts_are_measured_and_used(machine):

@@ -91,3 +91,28 @@ def diamond(folder: Path) -> Model:
         helper.make_node("Cos", ["c"], ["y"], name="cos"),
     ]
     return saved(folder, nodes, {"x": [4, 8]}, {"y": [4, 8]})
+
+
+def endless(folder: Path) -> Model:
+    """A loop of as many rounds as come in."""
+    inner = [
+        helper.make_node("Identity", ["on"], ["on_"]),
+        helper.make_node("Cos", ["v"], ["v_"]),
+    ]
+    flag = lambda name: helper.make_tensor_value_info(name, TensorProto.BOOL, [])  # noqa: E731
+    value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])  # noqa: E731
+    count = lambda name: helper.make_tensor_value_info(name, TensorProto.INT64, [])  # noqa: E731
+    body = helper.make_graph(
+        inner, "body", [count("i"), flag("on"), value("v")], [flag("on_"), value("v_")]
+    )
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"], name="e"),
+        helper.make_node("Loop", ["rounds", "", "e"], ["l"], name="l", body=body),
+        helper.make_node("Sin", ["l"], ["y"], name="y"),
+    ]
+    rounds = helper.make_tensor_value_info("rounds", TensorProto.INT64, [1])
+    graph = helper.make_graph(nodes, "endless", [rounds, value("x")], [value("y")])
+    path = folder / "endless.onnx"
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return load(str(path))

@@ -14,9 +14,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from placement.core.decoding import shown
 from placement.core.machine import Machine
+from placement.core.verb_options import MOST_IN_FLIGHT
 from profiling.backends._ray.alive import Address, answers, watch
 from profiling.backends._ray.channels import room
-from profiling.backends._ray.clocks import Offset, offset_of
+from profiling.backends._ray.clocks import HostClock, Offset
 from profiling.backends._ray.connection import join_cluster, needed
 from profiling.backends._ray.hosts import ROOT, Facts, Host, address_of, boot_id, hosts_of
 from profiling.backends._ray.machine import machine_of
@@ -29,7 +30,8 @@ LOOK_S, SILENCE_S = 1.0, 6.0
 # How often it is looked whether an actor has ended, which Ray tells of each by itself.
 GLANCE_S = 0.1
 START_S = 60.0
-AT_ONCE = 64
+# Calls that an actor answers side by side: as many as there may be samples, and some.
+AT_ONCE = MOST_IN_FLIGHT + 32
 # Tells apart what comes of one attempt to connect two hosts and of the one before.
 _attempts = itertools.count()
 
@@ -67,7 +69,7 @@ class Cluster:
             raise ValueError("The Ray cluster has no host with a CPU; start one with `ray start`.")
         self.workers = _Workers(self.hosts)
         self._facts: dict[str, Facts] = {}
-        self._offsets: dict[str, Offset] = {}
+        self._clocks: dict[str, HostClock] = {}
         if before is not None:
             gone = {n for n, host in before.hosts.items() if self.hosts.get(n) is not host}
             lost = before.lost | gone | before._ended()
@@ -136,18 +138,18 @@ class Cluster:
         return {name: self._facts[name] for name in self.hosts}
 
     def offset(self, host: str) -> Offset:
-        """The clock of a host; one of this computer has the clock of this process."""
+        """The clock of a host as of now."""
+        if self.has_this_clock(host):
+            return Offset()
+        if host not in self._clocks:
+            self._clocks[host] = HostClock(partial(self.ask, host, "clock"))
+        return self._clocks[host].offset()
+
+    def has_this_clock(self, host: str) -> bool:
+        """Whether a host is on this computer, and has the clock of this process."""
         if host not in self._facts:
             self._facts[host] = self.ask(host, "facts", timeout_s=START_S)
-        if host not in self._offsets:
-            is_here = self._facts[host].boot and self._facts[host].boot == boot_id()
-            ask = partial(self.ask, host, "clock")
-            self._offsets[host] = Offset() if is_here else offset_of(ask)
-        return self._offsets[host]
-
-    def read_clocks(self) -> None:
-        """Estimate clocks anew: they drift."""
-        self._offsets.clear()
+        return bool(self._facts[host].boot) and self._facts[host].boot == boot_id()
 
     def machine(self, name: str, lanes: int = 1) -> Machine:
         """The CPUs of all hosts, each as so many lanes where it has as many cores, then their

@@ -6,6 +6,7 @@ call to each host, whose lanes then run as in a local step and send values to ea
 
 import copy
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -21,6 +22,7 @@ from profiling.backends._joined import difference
 from profiling.backends._ray.cluster import Cluster
 from profiling.backends._ray.models import Kernels
 from profiling.backends._ray.part import Leaving, Opened, Times
+from profiling.backends._ray.samples import HostSamples
 from profiling.backends._ray.shipping import packed
 from profiling.backends.base import Compiled, DevicesLost, DeviceTimes, Feeds, Program, Renewal
 from profiling.devices.lanes import Lane, Step
@@ -204,7 +206,11 @@ class RayProgram(Program):
             max(each.tolerance[0] for each in told.values()),
             max(each.tolerance[1] for each in told.values()),
         )
-        self.lanes_note = _note(self.cluster, self.hosts)
+
+    @property
+    def lanes_note(self) -> str:  # type: ignore[override]
+        """The hosts, and how well their clocks are known by now."""
+        return _note(self.cluster, self.hosts)
 
     def run(self, segment: int) -> None:
         host = self.on[segment]
@@ -218,15 +224,32 @@ class RayProgram(Program):
     def carried(self, lanes: Sequence[Lane], num_segments: int) -> "HostLanes":
         return HostLanes(self, lanes, num_segments)
 
+    def streamed(
+        self,
+        ring: Sequence[Program],
+        lanes: Sequence[Lane],
+        stage_of: Sequence[int],
+        watched: range,
+    ) -> HostSamples:
+        programs = [program for program in ring if isinstance(program, RayProgram)]
+        return HostSamples(programs, lanes, stage_of, watched)
+
+    @property
+    def outputs_by_host(self) -> dict[str, tuple[str, ...]]:
+        """By host the outputs of the model, and state, that are made there."""
+        found, schedule = defaultdict[str, list[str]](list), self._schedule
+        for tensor in self._kernels.outputs:
+            if schedule is not None and tensor.producer is not None:
+                found[self.on[schedule.segment_of[tensor.producer]]].append(tensor.name)
+        for renewal, hosts in self._held.items():
+            found[hosts[0]].append(renewal.made)
+        return {host: tuple(dict.fromkeys(names)) for host, names in found.items()}
+
     def outputs(self) -> dict[str, Any]:
-        first = self.hosts[0]
-        away = [
-            (tensor.name, self.on[self._schedule.segment_of[tensor.producer]])
-            for tensor in self._kernels.outputs
-            if self._schedule is not None and tensor.producer is not None
-        ]
-        away += [(renewal.made, hosts[0]) for renewal, hosts in self._held.items()]
-        away = [(name, host) for name, host in dict.fromkeys(away) if host != first]
+        first, by_host = self.hosts[0], self.outputs_by_host
+        if len(by_host) == 1:
+            (first,) = by_host
+        away = [(name, host) for host, names in by_host.items() for name in names if host != first]
         values = [self.cluster.begin(host, "value", self.number, name) for name, host in away]
         names = [name for name, _ in away]
         found: dict[str, Any] = self.cluster.ask(first, "outputs", self.number, names, *values)
@@ -307,7 +330,6 @@ class HostLanes:
     def __init__(self, program: RayProgram, lanes: Sequence[Lane], num_segments: int) -> None:
         self._program, self._cluster = program, program.cluster
         self._num_segments = num_segments
-        self._cluster.read_clocks()
         by_host: dict[str, list[Lane]] = {}
         for lane in lanes:
             by_host.setdefault(program.on[lane.segments[0]], []).append(lane)
@@ -371,7 +393,12 @@ def _joined(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _note(cluster: Cluster, hosts: Sequence[str]) -> str:
-    """How well the clocks of hosts are known here."""
-    worst_s = max((cluster.offset(host).uncertainty_s for host in hosts), default=0.0)
-    clocks = f", whose clocks are known to {worst_s * 1e3:.2g} ms" if worst_s else ""
+    offsets = [cluster.offset(host) for host in hosts]
+    worst = max(offsets, key=lambda offset: offset.uncertainty_s)
+    clocks = ""
+    if worst.uncertainty_s:
+        clocks = (
+            f", whose clocks are known to {worst.uncertainty_s * 1e3:.2g} ms and drift by"
+            f" {worst.rate * 1e6:.0f} us per second, within {worst.rate_uncertainty * 1e6:.0f}"
+        )
     return f"Lanes ran on {' and '.join(hosts)}{clocks}."

@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from placement.core.machine import Device
 from profiling.backends.base import Program
@@ -44,10 +45,18 @@ class Times:
     copied_s: Mapping[tuple[str, str], tuple[float, float]]
 
 
+class Slot(Protocol):
+    """The lanes that samples run through, as a program of theirs sees them."""
+
+    def arrive(self, producer: int) -> None: ...
+
+    def close(self, timeout_s: float = ...) -> bool: ...
+
+
 @dataclass
 class Part:
     """The share of a program, known by its number, in segments that have these `cores`; `lanes`
-    are there while steps are carried.
+    are there while steps are carried, or samples of which this program is a slot.
 
     A step is over when the state that segments of other hosts renew has come; these are `due`.
     `errors` have come in with values of other hosts.
@@ -59,7 +68,7 @@ class Part:
     leaving: Leaving
     others: Mapping[str, Any]
     due: frozenset[int] = frozenset()
-    lanes: Lanes | None = None
+    lanes: Lanes | Slot | None = None
     errors: list[BaseException] = field(default_factory=list)
     come: set[int] = field(default_factory=set)
     is_over: bool = False
@@ -82,22 +91,29 @@ class Part:
 
     def carry(self, lanes: Sequence[Lane], num_segments: int, send: Send) -> None:
         """Have threads for the lanes of this host, which run steps from now on."""
-        own = [
+        own = self.pinned(lanes)
+        native = self.program.native if self.is_alone(own) else None
+        self.lanes = Lanes(own, num_segments, partial(self.run_and_send, send), native=native)
+
+    def pinned(self, lanes: Sequence[Lane]) -> list[Lane]:
+        """Lanes of this host on its own cores."""
+        return [
             replace(lane, device=replace(lane.device, core_ids=self.cores[lane.segments[0]]))
             for lane in lanes
         ]
-        alone = not self.leaving and not any(
+
+    def is_alone(self, own: Sequence[Lane]) -> bool:
+        """Whether nothing goes to other hosts and nothing comes from them."""
+        return not self.leaving and not any(
             awaited not in self.cores for lane in own for them in lane.awaits for awaited in them
         )
-        native = self.program.native if alone else None
 
-        def run(segment: int) -> None:
-            self.program.run(segment)
-            for host, values in self._leaves(segment):
-                if not send(host, self.number, segment, values):
-                    self.others[host].deliver.remote(self.number, segment, values)
-
-        self.lanes = Lanes(own, num_segments, run, native=native)
+    def run_and_send(self, send: Send, segment: int) -> None:
+        """Compute a segment; what others read of it is on its way then."""
+        self.program.run(segment)
+        for host, values in self._leaves(segment):
+            if not send(host, self.number, segment, values):
+                self.others[host].deliver.remote(self.number, segment, values)
 
     def _leaves(self, segment: int) -> Iterator[tuple[str, Values]]:
         """The hosts that read what a segment has made, with what they read."""
@@ -106,7 +122,7 @@ class Part:
 
     def step(self, timeout_s: float, is_own: Callable[[str], bool]) -> Times:
         """Have the lanes run a step, with the copies to devices that are own ones."""
-        assert self.lanes is not None
+        assert isinstance(self.lanes, Lanes)
         step = self.lanes.step(timeout_s)
         self._await_state(timeout_s)
         if self.errors:

@@ -32,6 +32,7 @@ from profiling.backends._ray.hosts import (
 )
 from profiling.backends._ray.models import Kernels, Models, copy_seconds
 from profiling.backends._ray.part import Leaving, Opened, Part, Times, Values, opened
+from profiling.backends._ray.samples import Sampled, SampleLanes
 from profiling.backends._ray.shipping import Shipment
 from profiling.backends.base import Program
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
@@ -52,6 +53,7 @@ class Worker:
         self._cores = share(usable_cores(), host.first_core, host.num_cores)
         self._models = Models(host.name, self._cores)
         self._parts: dict[int, Part] = {}
+        self._streams: dict[int, SampleLanes] = {}
         self._outgoing: dict[str, Outgoing] = {}
         self._incoming: dict[str, Incoming] = {}
         self._attention = Attention()
@@ -279,6 +281,24 @@ class Worker:
         with self._attention.held():
             return self._parts[number].step(timeout_s, self._models.has)
 
+    def stream(
+        self,
+        numbers: Sequence[int],
+        lanes: Sequence[Lane],
+        stage_of: Sequence[int],
+        answers: Sequence[str] | None,
+    ) -> None:
+        """Have lanes for samples through programs of these numbers, known by the first of them."""
+        parts = [self._parts[number] for number in numbers]
+        self._streams[numbers[0]] = SampleLanes(parts, lanes, stage_of, self._sends, answers)
+
+    def sample(self, number: int, sample: int, feed: int) -> Sampled:
+        with self._attention.held():
+            return self._streams[number].sample(sample, feed)
+
+    def end_stream(self, number: int, limit: int) -> None:
+        self._streams[number].end(limit)
+
     def arrive(self, number: int, segment: int, values: Values) -> None:
         self._parts[number].arrive(segment, values)
 
@@ -315,6 +335,7 @@ class Worker:
             part.stop()
 
     def close(self, number: int) -> None:
+        self._streams.pop(number, None)
         part = self._parts.pop(number, None)
         if part is not None:
             part.close()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from placement.core.machine import Device
 from profiling.backends._ray import alive
-from profiling.backends._ray.clocks import offset_of
 from profiling.backends._ray.hosts import (
     Accelerator,
     Facts,
@@ -162,24 +161,3 @@ def test_mixed_versions_are_refused_by_host_and_library():
     require_same_versions({"a": facts("1.31"), "b": facts("1.31")})
     with pytest.raises(ValueError, match=r"'b' has onnxruntime 1\.30 and host 'a' has 1\.31"):
         require_same_versions({"a": facts("1.31"), "b": facts("1.30")})
-
-
-@pytest.mark.parametrize("ahead_s", [-3.0, 0.0, 1e6])
-def test_a_clock_is_known_within_what_is_said(ahead_s):
-    """On a clock by hand: ways there and back of any length, the true offset within the bound."""
-    ways_s = itertools.cycle([0.3, 0.05, 0.9, 0.2, 0.01, 0.4])
-    at_s = [0.0]
-
-    def clock():
-        return at_s[0]
-
-    def ask():
-        at_s[0] += next(ways_s)
-        there_s = at_s[0] + ahead_s
-        at_s[0] += next(ways_s)
-        return there_s
-
-    found = offset_of(ask, clock)
-    assert abs(found.ahead_s - ahead_s) <= found.uncertainty_s + 1e-9
-    assert found.uncertainty_s < 0.25, "the quickest of the round trips"
-    assert found.here(ahead_s + 5.0) == pytest.approx(5.0, abs=found.uncertainty_s + 1e-9)

@@ -6,7 +6,6 @@ import threading
 from dataclasses import replace
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -14,18 +13,17 @@ from placement.core.machine import Device, Link, Machine
 from placement.core.objective import Objective
 from placement.core.schedule import Schedule, Segment
 from placement.core.verb_options import RunOptions, StreamOptions
-from placement.loaders import load
 from placement.simulator.executions import lower
 from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.devices import native
 from profiling.devices.lanes import Lanes
+from profiling.devices.stream_lanes import StreamLanes
 from profiling.execution.execute import execute, lanes_of
 from profiling.execution.stream import stream
-from profiling.execution.stream_lanes import StreamLanes
 from profiling.execution.stream_outputs import same_bits
 from profiling.measuring.reference import release, safe_step
-from tests.profiling.live import CPU, problem_of, random_schedule, saved
+from tests.profiling.live import CPU, endless, problem_of, random_schedule, saved
 
 NATIVELY = "Lanes ran natively, without the interpreter's lock."
 LANES = tuple(Device(f"cpu:{i}", "cpu", "onnxruntime", CPU) for i in range(3))
@@ -170,31 +168,6 @@ def test_a_runtime_that_fails_says_the_same(tmp_path, kind):
     with pytest.raises(RuntimeError, match=r"^Error in execution: .*out of data bounds, idx=-9"):
         program.run(2)
     program.close()
-
-
-def endless(folder):
-    """A loop of as many rounds as come in."""
-    inner = [
-        helper.make_node("Identity", ["on"], ["on_"]),
-        helper.make_node("Cos", ["v"], ["v_"]),
-    ]
-    flag = lambda name: helper.make_tensor_value_info(name, TensorProto.BOOL, [])  # noqa: E731
-    value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])  # noqa: E731
-    count = lambda name: helper.make_tensor_value_info(name, TensorProto.INT64, [])  # noqa: E731
-    body = helper.make_graph(
-        inner, "body", [count("i"), flag("on"), value("v")], [flag("on_"), value("v_")]
-    )
-    nodes = [
-        helper.make_node("Exp", ["x"], ["e"], name="e"),
-        helper.make_node("Loop", ["rounds", "", "e"], ["l"], name="l", body=body),
-        helper.make_node("Sin", ["l"], ["y"], name="y"),
-    ]
-    rounds = helper.make_tensor_value_info("rounds", TensorProto.INT64, [1])
-    graph = helper.make_graph(nodes, "endless", [rounds, value("x")], [value("y")])
-    path = folder / "endless.onnx"
-    opsets = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-    return load(str(path))
 
 
 def test_a_segment_that_hangs_is_ended_with_its_thread(tmp_path, kind):

@@ -11,6 +11,7 @@ one of them (`profiling.devices.native`); samples still begin and come out by th
 import itertools
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,9 +51,9 @@ class StreamLanes:
     `stage_of[s]` belongs to segment s, never falls along a lane and lies below `depth`, or a slot
     would wait for itself. `run(segment, slot)` computes; where the segments of each slot are the
     calls `native`, these are used instead. The caller lets samples begin in order,
-    and awaits them in order, each before the one that takes its slot begins. `ran` keeps what the
-    samples from `watched.start` to `watched.stop` did, `busy_s` the seconds that each lane computed
-    by round.
+    and awaits them in order, each before the one that takes its slot begins. What lanes elsewhere
+    make is told by `arrive`. `ran` keeps what the samples from `watched.start` to `watched.stop`
+    did, `busy_s` the seconds that each lane computed by round.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class StreamLanes:
         self._depth, self._limit, self._over = depth, ENDLESS, threading.Event()
         self._error: BaseException | None = None
         self._native = NativeLanes(lanes, stage_of, native) if native else None
-        self.ran: list[Ran] = []
+        self._ran = defaultdict[int, list[Ran]](list)
         self.busy_s: dict[str, list[float]] = {lane.device.name: [] for lane in lanes}
         self._there = {
             (producer, lane.device.name): _taken(depth)
@@ -79,6 +80,11 @@ class StreamLanes:
             for awaits in lane.awaits
             for producer in awaits
         }
+        here = {segment for lane in lanes for segment in lane.segments}
+        self._arriving: dict[int, list[Locks]] = {}
+        for (producer, _), there in self._there.items():
+            if producer not in here:
+                self._arriving.setdefault(producer, []).append(there)
         self._go = [_taken(depth) for _ in lanes]
         self._done = [_taken(depth) for _ in lanes]
         self._ended_s = [[0.0] * depth for _ in lanes]
@@ -122,6 +128,21 @@ class StreamLanes:
         if self._error is not None:
             raise self._error
         return max((ended[slot] for ended in self._ended_s), default=self._clock())
+
+    @property
+    def ran(self) -> list[Ran]:
+        """What the watched samples did so far."""
+        return [ran for runs in self._ran.values() for ran in runs]
+
+    def ran_by(self, sample: int) -> list[Ran]:
+        """What a watched sample that has come out did; it is kept no longer."""
+        return self._ran.pop(sample, [])
+
+    def arrive(self, producer: int, slot: int) -> None:
+        """What a segment that runs elsewhere makes of the sample in a slot is there."""
+        for there in self._arriving.get(producer, ()):
+            with suppress(RuntimeError):  # all are opened at the end
+                there[slot].release()
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """End the threads; False if one is still inside a segment after `timeout_s`."""
@@ -190,7 +211,7 @@ class StreamLanes:
             for there in task.signals[slot]:
                 there.release()
             if sample in self._watched:
-                self.ran.append(Ran(sample, task.segment, start_s, end_s))
+                self._ran[sample].append(Ran(sample, task.segment, start_s, end_s))
             if task is last:
                 self._ended_s[number][slot] = end_s
                 self._done[number][slot].release()
@@ -221,7 +242,7 @@ class StreamLanes:
             for task, start_s, end_s in times:
                 sample = number_of_round - task.stage
                 if sample in self._watched and 0 <= sample < limit:
-                    self.ran.append(Ran(sample, task.segment, start_s, end_s))
+                    self._ran[sample].append(Ran(sample, task.segment, start_s, end_s))
         if 0 <= last < limit:
             self._ended_s[number][last % self._depth] = float(own.end_s[-1])
             self._done[number][last % self._depth].release()

@@ -136,6 +136,7 @@ def test_the_lanes_of_tasks_that_do_not_notice_their_end_are_free_again(cluster,
     cluster.replace()
     farm = BACKEND.farm()
     for turn in ("first", "second"):
+        farm.prepared.add(("work", b""))
         files = [tmp_path / f"{turn}-{lane}" for lane in range(farm.num_lanes)]
         asked = [farm.ask(Call(stubborn.work_on, (), (str(f),)), math.inf, False) for f in files]
         until_s = time.monotonic() + WAIT_S
@@ -143,7 +144,10 @@ def test_the_lanes_of_tasks_that_do_not_notice_their_end_are_free_again(cluster,
             time.sleep(0.05)
         farm.cancel([number for number, _ in asked])
         assert all(file.exists() for file in files), turn
-    assert farm.is_whole
+    until_s = time.monotonic() + WAIT_S
+    while farm.prepared and time.monotonic() < until_s:
+        time.sleep(0.05)
+    assert farm.is_whole and not farm.prepared, "processes in their place have compiled nothing"
 
 
 def test_a_comparison_has_a_task_for_each_placer_and_the_rows_of_one_computer(

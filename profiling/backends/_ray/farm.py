@@ -28,6 +28,7 @@ from profiling.backends._ray.frames import (
     Drop,
     Frame,
     HostLost,
+    ProcessEnded,
     Ready,
     Refused,
     Share,
@@ -58,7 +59,7 @@ class Farm:
         self._shared: OrderedDict[int, tuple[Any, str]] = OrderedDict()
         self._guard = threading.Lock()
         self.said: SimpleQueue[str] = SimpleQueue()
-        # What lanes have compiled.
+        # What all lanes have compiled.
         self.prepared: set[tuple[str, bytes]] = set()
         paths = (str(ROOT), os.environ.get("PYTHONPATH", ""))
         self._process = subprocess.Popen(
@@ -160,6 +161,8 @@ class Farm:
                 f"Host {shown(found.host)} left the cluster in the middle of this search, which"
                 " went on on the hosts that are left."
             )
+        elif isinstance(found, ProcessEnded):
+            self.prepared.clear()
         elif isinstance(found, (Answered, Undone)):
             with self._guard:
                 future = self._futures.pop(found.number, None)

@@ -78,7 +78,11 @@ class HostLost(Frame, frozen=True):
     num_lanes: int
 
 
-_KINDS = Share | Drop | Ask | Cancel | Ready | Refused | Answered | Undone | HostLost
+class ProcessEnded(Frame, frozen=True):
+    """A process that carries out calls has ended, and another one takes its place."""
+
+
+_KINDS = Share | Drop | Ask | Cancel | Ready | Refused | Answered | Undone | HostLost | ProcessEnded
 
 
 def write(stream: IO[bytes], frame: Frame) -> None:

@@ -27,6 +27,7 @@ from profiling.backends._ray.frames import (
     Cancel,
     Drop,
     HostLost,
+    ProcessEnded,
     Ready,
     Refused,
     Share,
@@ -182,6 +183,7 @@ class Relay:
         """Have a task done elsewhere whose process, or whose host, is no more."""
         if task.host in self._lanes and not self._cluster.is_there(task.host):
             self._lose(task.host)
+        write(self._out, ProcessEnded())
         if task.tries < MOST_TRIES or task.host not in self._lanes:
             self._waiting.appendleft(task)
         else:
@@ -208,6 +210,7 @@ class Relay:
         for task in self._busy.values():
             if task.is_cancelled and time.monotonic() - task.cancelled_s >= GRACE_S:
                 ray.cancel(task.reference, force=True)
+                write(self._out, ProcessEnded())
                 # Once more after as long, should that be lost, too.
                 task.cancelled_s = time.monotonic()
 

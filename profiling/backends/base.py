@@ -5,7 +5,7 @@ a `Program`, whose segments the executor calls one by one. Nothing here knows th
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
@@ -22,6 +22,8 @@ from profiling.devices.stream_lanes import Ran
 from profiling.measuring.outputs import DEFAULT
 
 Feeds = Mapping[str, Any]
+# Busy seconds by core, and how many of all these this work itself computed.
+Counted = tuple[Mapping[int, float], float]
 # Peak arithmetic and memory speed for estimates where the driver does not tell: an integrated
 # graphics unit, a small accelerator, one core of a CPU. Measured profiles do not use them.
 NOMINAL = {"cpu": (80e9, 10e9), "gpu": (2e12, 60e9), "npu": (4e12, 60e9)}
@@ -350,6 +352,12 @@ class Backend(ABC):
     def link_cards(self, devices: Sequence[Device]) -> Mapping[tuple[str, str], str]:
         """The network cards that links between such devices share, measured there."""
         return {}
+
+    def counters(self, devices: Collection[str]) -> Counted | None:
+        """What cores of other computers have been busy since they were started, where devices of
+        these names are elsewhere; None where nobody can tell.
+        """
+        return None
 
     def dedicate(self, machine: Machine) -> None:  # noqa: B027
         """Tell the runtime that this process serves one machine only; called before all else."""

@@ -6,15 +6,15 @@ and Ray carries values between hosts (Moritz et al., OSDI 2018).
 
 import atexit
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.parallel.executor import Executor
-from profiling.backends.base import Backend, Compiled
+from profiling.backends.base import Backend, Compiled, Counted
 
 if TYPE_CHECKING:
     from profiling.backends._ray.cluster import Cluster
@@ -170,6 +170,12 @@ class Ray(Backend):
         from profiling.backends._ray.links import link_cards
 
         return link_cards(self.cluster(), devices)
+
+    def counters(self, devices: Collection[str]) -> Counted | None:
+        """Cores are numbered by host. What Ray's node computes, too, is of this work."""
+        with suppress(RuntimeError, TimeoutError):
+            return self.cluster().counters(dict.fromkeys(n.rpartition("/")[0] for n in devices))
+        return None
 
     def compile(self, model: Model, machine: Machine) -> Compiled:
         from profiling.backends._ray.compile import RayCompiled

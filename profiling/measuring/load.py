@@ -10,13 +10,16 @@ piece of work before and after, one whose other hardware thread is busy in anoth
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from placement.core.events import say_nothing
 from placement.core.load import Load
 from placement.core.machine import Machine
+from profiling import backends
+from profiling.backends.base import Counted
 from profiling.devices.cores import usable_cores
 
 # How long a measurement waits for others to be done, where nobody says, and how it looks meanwhile.
@@ -24,11 +27,11 @@ PATIENCE_S, LOOK_S = 10.0, 0.2
 PATIENCE = "PLACEMENT_STUDIO_PATIENCE_S"
 _PIECE, _PIECES = bytes(2**20), 5
 # Busy seconds by core, and those that this process computed; None where the system does not tell.
-Counters = Callable[[], tuple[Mapping[int, float], float] | None]
+Counters = Callable[[], Counted | None]
 Clock = Callable[[], float]
 
 
-def counters() -> tuple[Mapping[int, float], float] | None:
+def counters() -> Counted | None:
     """What the system has counted up to now."""
     import psutil
 
@@ -80,8 +83,16 @@ class Watch:
 
 
 def watch(machine: Machine, read: Counters = counters) -> Watch:
-    """A watch over the cores on which the host devices of a machine compute."""
-    return Watch(cores_of(machine), read)
+    """A watch over the cores on which the host devices of a machine compute; of other computers
+    over all cores that they have for it, of which each counts what is not of this work.
+    """
+    away = backends.elsewhere(machine.devices)
+    if not away or len(away) < len(machine.devices):
+        return Watch(cores_of(machine), read)
+    read = partial(backends.of(machine.devices)[machine.devices[0].runtime].counters, away)
+    there = read()
+    # A fixed piece of work on this computer says nothing of the others.
+    return Watch(tuple(there[0]) if there else (), read, piece=lambda: 0.0)
 
 
 def cores_of(machine: Machine) -> tuple[int, ...]:
@@ -142,11 +153,11 @@ def together(loads: Iterable[Load]) -> Load:
 
 def _others_s(
     cores: Sequence[int],
-    before: tuple[Mapping[int, float], float] | None,
-    after: tuple[Mapping[int, float], float] | None,
+    before: Counted | None,
+    after: Counted | None,
 ) -> float | None:
     """Busy seconds of the cores that were not this process's own."""
-    if before is None or after is None or not all(core in after[0] for core in cores):
+    if before is None or after is None or not cores or not all(c in after[0] for c in cores):
         return None
     busy_s = sum(after[0][core] - before[0].get(core, 0.0) for core in cores)
     return max(0.0, busy_s - (after[1] - before[1]))

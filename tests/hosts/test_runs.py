@@ -4,6 +4,7 @@ import itertools
 import re
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -238,6 +239,32 @@ def test_clocks_of_other_computers_are_read_and_the_run_says_how_well(
         assert offset.rate_uncertainty > 0.0 and abs(offset.rate) <= offset.rate_uncertainty
     known = r"Lanes ran on (alpha and beta|beta and alpha), whose clocks are known to [\d.]+ ms"
     assert re.fullmatch(rf"{known} and drift by -?\d+ us per second, within \d+\.", run.lanes_note)
+
+
+def test_what_hosts_compute_for_us_is_not_that_of_others(machine):
+    import ray
+
+    def compute(worker, seconds):
+        until_s = time.process_time() + seconds
+        while time.process_time() < until_s:
+            pass
+
+    read = partial(backends.get("ray").counters, [d.name for d in machine.devices])
+    before = read()
+    workers = backends.get("ray").cluster().workers
+    ray.get([workers[h].__ray_call__.remote(compute, 1.0) for h in ("alpha", "beta")])
+    after = read()
+    assert set(before[0]) == {0, 1}, "a core of each"
+    assert after[1] - before[1] >= 2.0
+    assert sum(after[0].values()) - sum(before[0].values()) >= 1.9, "clocks tick a hundred times"
+
+
+def test_a_run_counts_others_on_the_cores_of_hosts(machine, tmp_path):
+    model = diamond(tmp_path)
+    problem = problem_of(model, machine)
+    schedule = make_schedule(problem, problem.placement_of([0, 1, 0, 1]))
+    load = execute(problem, schedule, ONCE, model=model).load
+    assert load.is_known and load.num_cores == 2 and load.slowdown == 1.0
 
 
 def test_links_between_hosts_are_measured_and_used(machine):

@@ -23,7 +23,7 @@ from profiling.backends._ray.hosts import ROOT, Facts, Host, address_of, boot_id
 from profiling.backends._ray.machine import machine_of
 from profiling.backends._ray.pairs import Pairs
 from profiling.backends._ray.worker import Worker
-from profiling.backends.base import ClusterEnded, DevicesLost
+from profiling.backends.base import ClusterEnded, Counted, DevicesLost
 
 # How often the nodes of those that are waited for are looked after, and how long that may take.
 LOOK_S, SILENCE_S = 1.0, 6.0
@@ -150,6 +150,19 @@ class Cluster:
         if host not in self._facts:
             self._facts[host] = self.ask(host, "facts", timeout_s=START_S)
         return bool(self._facts[host].boot) and self._facts[host].boot == boot_id()
+
+    def counters(self, hosts: Iterable[str]) -> Counted | None:
+        """Busy seconds of the cores of hosts, numbered, and those of this work: of the actors and
+        nodes of theirs, and of this process where one of them is on this computer.
+        """
+        names, busy_s, own_s = sorted(hosts), list[float](), 0.0
+        for told in self.all("counters", names, timeout_s=START_S).values():
+            if told is None:
+                return None
+            busy_s += told[0]
+            own_s += told[1]
+        own_s += time.process_time() if any(map(self.has_this_clock, names)) else 0.0
+        return dict(enumerate(busy_s)), own_s
 
     def machine(self, name: str, lanes: int = 1) -> Machine:
         """The CPUs of all hosts, each as so many lanes where it has as many cores, then their

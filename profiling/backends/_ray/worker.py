@@ -38,6 +38,7 @@ from profiling.backends.base import Program
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
 from profiling.devices.lanes import Lane
 from profiling.devices.local import accelerators
+from profiling.measuring.load import counters
 
 LIBRARIES = ("numpy", "onnx", "onnxruntime", "torch", "ray")
 # Messages that belong to no program: a question and its answer, for links, and a first one.
@@ -80,6 +81,19 @@ class Worker:
 
     def clock(self) -> float:
         return time.perf_counter()
+
+    def counters(self) -> tuple[list[float], float] | None:
+        """Busy seconds of the cores of this host, and those of this actor and its node."""
+        import psutil
+
+        counted = counters()
+        if counted is None or not all(core in counted[0] for core in self._cores):
+            return None
+        node, own_s = psutil.Process().parent(), counted[1]
+        with suppress(psutil.Error):
+            times = node.cpu_times() if node is not None else None
+            own_s += times.user + times.system if times is not None else 0.0
+        return [counted[0][core] for core in self._cores], own_s
 
     def connect(
         self, host: str, reader: Any, node_id: str, num_bytes: int, attempt: int

@@ -13,7 +13,7 @@ The unplaced model stands beside them, independent: the sum of the kernels can b
 import itertools
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,14 +23,15 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.events import Emit, silent
-from placement.core.machine import Device, Link, Machine
+from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
-from profiling.measuring.crossings import crossing_cost, sending_ratio
+from profiling.measuring.between_hosts import between_hosts, holds, pairs_of
+from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
 from profiling.measuring.reference import baseline_s, release, safe_step, settled_step
@@ -45,9 +46,6 @@ FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 UNDISTURBED = 25
 WARMUP = 3
 TIMEOUT_S = 120.0
-# Hosts of a cluster are much alike, and each pair takes seconds: so many say what crossing between
-# any costs, beside messages alone; what is beyond these limits was disturbed.
-MOST_PAIRS, RATIOS = 3, (0.5, 8.0)
 
 
 class Cancelled(RuntimeError):
@@ -81,7 +79,7 @@ def profile(
     """
     until_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     kinds = _kinds(machine)
-    of = len(kinds) + 3 + len(_pairs(machine))
+    of = len(kinds) + 3 + len(pairs_of(machine))
     steps = itertools.count()
 
     def tell(what: str) -> None:
@@ -112,7 +110,7 @@ def profile(
     crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S) if together else None
     if crossing is not None:
         linked = _with_links(linked, {device.name for device in lanes}, *crossing)
-    linked = _between_hosts(linked, compiled, feeds, tell)
+    linked = between_hosts(linked, compiled, feeds, TIMEOUT_S, tell)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
     shares = [one.beside for one in found.values() if one is not None and one.beside is not None]
@@ -136,7 +134,7 @@ def _kind(device: Device) -> Kind:
 
 def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Measured | None:
     """Times on one device; None where its memory cannot hold the model."""
-    if not _holds(device, compiled):
+    if not holds(device, compiled):
         return None
     names = [op.name for op in compiled.kernels.ops]
     if not names:
@@ -216,61 +214,6 @@ def as_one_call(kernel_s: Floats, overhead_s: float, step_s: float) -> Floats:
     total_s = float(compute_s.sum())
     inside_s = max(0.0, step_s - overhead_s)
     return compute_s * (inside_s / total_s) if total_s > 0 and len(kernel_s) > 1 else compute_s
-
-
-def _processors(machine: Machine) -> dict[str, Device]:
-    """The first processor of every other host."""
-    away = backends.elsewhere(machine.devices)
-    first: dict[str, Device] = {}
-    for device in machine.devices:
-        if device.on_host and device.name in away:
-            first.setdefault(device.host, device)
-    return first
-
-
-def _pairs(machine: Machine) -> list[tuple[Device, Device]]:
-    """Processors of other hosts, two by two, that say what crossing between hosts costs."""
-    return list(itertools.islice(itertools.pairwise(_processors(machine).values()), MOST_PAIRS))
-
-
-def _between_hosts(
-    linked: Machine, compiled: Compiled, feeds: Mapping[str, Any], tell: Callable[[str], object]
-) -> Machine:
-    """The machine whose links between hosts cost what they do in a step: as many times what
-    messages alone take as on average between some pairs of them.
-    """
-    links = {(link.src, link.dst): link for link in linked.links}
-    ratios = []
-    for a, b in _pairs(linked):
-        tell(f"values between {a.host} and {b.host}")
-        both = [links[way] for way in ((a.name, b.name), (b.name, a.name)) if way in links]
-        # Each of them runs the whole model, too.
-        if len(both) == 2 and _holds(a, compiled) and _holds(b, compiled):
-            latency_s = sum(link.latency_s for link in both) / 2
-            s_per_byte = sum(1 / link.bytes_per_s for link in both) / 2
-            found = sending_ratio(compiled, (a, b), feeds, TIMEOUT_S, (latency_s, s_per_byte))
-            ratios += [] if found is None else [found]
-    if not ratios:
-        return linked
-    ratio = float(np.exp(np.mean(np.log(np.clip(ratios, *RATIOS)))))
-    processors = {host: device.name for host, device in _processors(linked).items()}
-
-    def as_sent(link: Link) -> Link:
-        """What processors send each other takes longer; what is copied before or after does not."""
-        hosts = [linked.device(name).host for name in (link.src, link.dst)]
-        sent = links.get((processors.get(hosts[0], ""), processors.get(hosts[1], "")))
-        if sent is None:
-            return link
-        latency_s = link.latency_s + (ratio - 1) * sent.latency_s
-        s_per_byte = 1 / link.bytes_per_s + (ratio - 1) / sent.bytes_per_s
-        return replace(link, latency_s=latency_s, bytes_per_s=1 / s_per_byte)
-
-    return replace(linked, links=tuple(map(as_sent, linked.links)))
-
-
-def _holds(device: Device, compiled: Compiled) -> bool:
-    """Whether its memory can hold the weights."""
-    return device.memory_bytes is None or compiled.kernels.param_bytes <= device.memory_bytes
 
 
 def _with_links(

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement.core.machine import Device, Link, Machine
-from profiling.measuring import kernels
+from profiling.measuring import between_hosts
 
 GIB = 2**30
 
@@ -34,9 +34,9 @@ def after(found, linked, monkeypatch, param_bytes=0):
         asked.append((*(device.name for device in pair), *message))
         return found[len(asked) - 1]
 
-    monkeypatch.setattr(kernels, "sending_ratio", ratio)
-    made = kernels._between_hosts(linked, compiled(param_bytes), {}, said.append)
-    assert len(said) == len(kernels._pairs(linked))
+    monkeypatch.setattr(between_hosts, "sending_ratio", ratio)
+    made = between_hosts.between_hosts(linked, compiled(param_bytes), {}, 1.0, said.append)
+    assert len(said) == len(between_hosts.pairs_of(linked))
     figures = {
         (link.src, link.dst): (float(f"{link.latency_s:.9g}"), float(f"{link.bytes_per_s:.9g}"))
         for link in made.links
@@ -98,4 +98,4 @@ def test_a_disturbed_measurement_makes_no_link_free_or_endless(monkeypatch):
 
 
 def test_a_computer_of_its_own_has_no_pairs():
-    assert kernels._pairs(machine(Device("cpu:0"), Device("cpu:1"))) == []
+    assert between_hosts.pairs_of(machine(Device("cpu:0"), Device("cpu:1"))) == []

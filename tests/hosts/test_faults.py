@@ -1,9 +1,11 @@
 """What commands say when a host, or the head, is killed under them, and how they go on."""
 
 import json
+import socket
 
 import pytest
 
+from tests.command import call
 from tests.hosts.kills import WORK, killed, running
 from tests.hosts.two_nodes import kill
 
@@ -39,3 +41,31 @@ def test_a_command_goes_on_without_a_host_that_is_lost(cluster, verb):
     if verb == "train":
         (move,) = (one for one in after if one["event"] == "move")
         assert {to for _, _, to in move["ops"]} == {"alpha/cpu:0"}
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+@pytest.mark.parametrize("listens", [True, False])
+def test_where_no_head_answers_is_said_and_not_waited_for(monkeypatch, scheme, listens):
+    """Ray itself tries for minutes, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as hangs:
+        address = "{}:{}".format(*hangs.getsockname())
+        if not listens:
+            hangs.close()
+        monkeypatch.setenv("RAY_ADDRESS", scheme + address)
+        done = call("hosts")
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert f"No Ray cluster answers at {scheme}{address} (nobody answers" in done.stderr
+    assert "use --machine local" in done.stderr
+
+
+def test_where_the_last_head_was_is_said_and_not_waited_for(monkeypatch, tmp_path):
+    """The file that names it outlives a head that is killed."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = "{}:{}".format(*closed.getsockname())
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text(address)
+    done = call("hosts")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "No Ray cluster runs here (nobody answers" in done.stderr

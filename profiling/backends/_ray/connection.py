@@ -5,11 +5,16 @@ import signal
 from contextlib import suppress
 
 import ray
+from ray._common.network_utils import parse_address
+from ray._private.services import canonicalize_bootstrap_address
 from ray.exceptions import RayError
 from ray.job_config import JobConfig
 
-from profiling.backends._ray.alive import Address
+from profiling.backends._ray.alive import Address, answers
 from profiling.backends._ray.hosts import ROOT, address_of
+
+# How addresses of clusters begin that one is outside of, and how long a head may be silent.
+OUTSIDE, ANSWER_S = "ray://", 6.0
 
 
 def needed() -> tuple[Address, ...]:
@@ -24,6 +29,20 @@ def _unprinted(lines: object, ignore_prefix: bool) -> None:
     """What Ray prints with in this place, and prints nothing."""
 
 
+def _require_answer(address: str) -> None:
+    """ConnectionError where nobody listens at an address, or where the last head was.
+
+    Ray itself would try for minutes, also where the file that names its last head outlived that.
+    """
+    found = address.removeprefix(OUTSIDE)
+    if found == "auto":
+        found = canonicalize_bootstrap_address(found)
+    parts = None if found is None else parse_address(found)
+    # Of what cannot be understood Ray says why.
+    if parts is not None and not answers((parts[0], int(parts[1])), ANSWER_S):
+        raise ConnectionError(f"nobody answers at {found}")
+
+
 def join_cluster(address: str) -> None:
     """Connect this process to a cluster; a ValueError says that none answers there."""
     # Ray takes over what this process does when it is told to stop.
@@ -34,6 +53,7 @@ def join_cluster(address: str) -> None:
     # It would print what its nodes say among our answers; whoever is lost is told by us.
     ray._private.worker.print_to_stdstream = _unprinted
     try:
+        _require_answer(address)
         ray.init(
             address=address,
             # Hosts import what they run; no code is sent to them.

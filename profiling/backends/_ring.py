@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from profiling.backends.base import Program
 
 
-class Ring:
+class RingLanes:
     """See `profiling.backends.base.Streamed`; sample n has program n modulo their number."""
 
     def __init__(

@@ -15,15 +15,17 @@ from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
 from placement.parallel.executor import Executor
-from profiling.backends._ring import Ring
+from profiling.backends._ring import RingLanes
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.devices.native import NativeCalls
 from profiling.devices.stream_lanes import Ran
 from profiling.measuring.outputs import DEFAULT
 
 Feeds = Mapping[str, Any]
-# Busy seconds by core, and how many of all these this work itself computed.
-Counted = tuple[Mapping[int, float], float]
+# Of this computer, or by name and process of another host.
+Core = int | tuple[str, int, int]
+# By computer the busy seconds of its cores, and how many of these this work itself computed.
+Counted = Sequence[tuple[Mapping[Core, float], float]]
 # Peak arithmetic and memory speed for estimates where the driver does not tell: an integrated
 # graphics unit, a small accelerator, one core of a CPU. Measured profiles do not use them.
 NOMINAL = {"cpu": (80e9, 10e9), "gpu": (2e12, 60e9), "npu": (4e12, 60e9)}
@@ -85,7 +87,8 @@ class Streamed(Protocol):
     """Lanes through which samples run one behind the other until closed, wherever they are.
 
     Samples begin in order and are awaited in order; of some `ran` has what they did, and `busy_s`
-    the seconds that each lane computed for one. See `profiling.devices.stream_lanes.StreamLanes`.
+    the seconds that each lane computed for one, or in a round. Between hosts that is with what they
+    take to send values. See `profiling.devices.stream_lanes.StreamLanes`.
     """
 
     @property
@@ -197,7 +200,7 @@ class Program(ABC):
         watched: range,
     ) -> Streamed:
         """The lanes that run samples through a ring of programs, of which this is one."""
-        return Ring(ring, lanes, stage_of, watched)
+        return RingLanes(ring, lanes, stage_of, watched)
 
     def stop(self) -> None:  # noqa: B027 - most need nothing
         """Ask segments that are running to end soon; called from another thread."""

@@ -172,9 +172,10 @@ class Ray(Backend):
         return link_cards(self.cluster(), devices)
 
     def counters(self, devices: Collection[str]) -> Counted | None:
-        """Cores are numbered by host. What Ray's node computes, too, is of this work."""
+        """What a host's actor and Ray's node there compute is of this work."""
         with suppress(RuntimeError, TimeoutError):
-            return self.cluster().counters(dict.fromkeys(n.rpartition("/")[0] for n in devices))
+            if self._cluster is not None and self._cluster.is_whole:
+                return self._cluster.counters({name.rpartition("/")[0] for name in devices})
         return None
 
     def compile(self, model: Model, machine: Machine) -> Compiled:

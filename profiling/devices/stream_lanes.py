@@ -130,6 +130,11 @@ class StreamLanes:
         return max((ended[slot] for ended in self._ended_s), default=self._clock())
 
     @property
+    def is_over(self) -> bool:
+        """Whether the lanes were told to end, or one of them has failed."""
+        return self._over.is_set()
+
+    @property
     def ran(self) -> list[Ran]:
         """What the watched samples did so far."""
         return [ran for runs in self._ran.values() for ran in runs]
@@ -141,8 +146,12 @@ class StreamLanes:
     def arrive(self, producer: int, slot: int) -> None:
         """What a segment that runs elsewhere makes of the sample in a slot is there."""
         for there in self._arriving.get(producer, ()):
-            with suppress(RuntimeError):  # all are opened at the end
+            try:
                 there[slot].release()
+            except RuntimeError:
+                # All are opened at the end; else a sample's would be the next one's.
+                if not self.is_over:
+                    raise
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """End the threads; False if one is still inside a segment after `timeout_s`."""

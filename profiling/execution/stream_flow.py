@@ -11,7 +11,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.verb_options import MOST_IN_FLIGHT, StreamOptions
 from placement.schedule.stages import in_stages
-from profiling.backends.base import Compiled, DevicesLost, Program, Streamed
+from profiling.backends.base import ClusterEnded, Compiled, DevicesLost, Program, Streamed
 from profiling.devices.lanes import Lane
 from profiling.execution.stream_outputs import Outputs
 
@@ -142,7 +142,7 @@ class Flow:
             return self.lanes.completed_s(sample, self._timeout_s)
         except TimeoutError as error:
             raise RuntimeError(str(error)) from None
-        except (ValueError, AssertionError, DevicesLost):
+        except (ValueError, AssertionError, DevicesLost, ClusterEnded):
             raise
         except Exception as error:  # runtimes raise kinds of their own
             text = " ".join(str(error).split())[:300]

@@ -129,9 +129,9 @@ class _Calm:
         self.beside = siblings(machine.devices)
 
     def is_clean(self) -> bool:
-        load = self._watch.load()
-        if load.seconds < LOOK_S:
+        if self._watch.seconds < LOOK_S:
             return True
+        load = self._watch.load()
         clean = not load.is_busy or self._left_s <= 0.0
         if clean:
             self.loads.append(load)

@@ -19,7 +19,7 @@ from placement.core.events import say_nothing
 from placement.core.load import Load
 from placement.core.machine import Machine
 from profiling import backends
-from profiling.backends.base import Counted
+from profiling.backends.base import Core, Counted
 from profiling.devices.cores import usable_cores
 
 # How long a measurement waits for others to be done, where nobody says, and how it looks meanwhile.
@@ -38,11 +38,11 @@ def counters() -> Counted | None:
     with suppress(OSError, RuntimeError, NotImplementedError):
         rows = psutil.cpu_times(percpu=True)
         if rows and any(row.idle for row in rows):
-            busy = {
+            busy: dict[Core, float] = {
                 core: row.user + getattr(row, "nice", 0.0) + row.system + getattr(row, "steal", 0.0)
                 for core, row in enumerate(rows)
             }
-            return busy, time.process_time()
+            return ((busy, time.process_time()),)
     return None
 
 
@@ -60,7 +60,7 @@ def piece_s() -> float:
 class Watch:
     """Counts what others compute on some cores from when it is made."""
 
-    cores: tuple[int, ...]
+    cores: tuple[Core, ...]
     read: Counters = counters
     clock: Clock = time.perf_counter
     piece: Callable[[], float] = piece_s
@@ -68,6 +68,11 @@ class Watch:
     def __post_init__(self) -> None:
         self._piece_s = self.piece()
         self.begin()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has counted."""
+        return self.clock() - self._begun_s
 
     def begin(self) -> None:
         """Count from here on."""
@@ -86,13 +91,20 @@ def watch(machine: Machine, read: Counters = counters) -> Watch:
     """A watch over the cores on which the host devices of a machine compute; of other computers
     over all cores that they have for it, of which each counts what is not of this work.
     """
+    cores, read, is_here = _watched(machine, read)
+    # A fixed piece of work on this computer says nothing of others.
+    return Watch(cores, read) if is_here else Watch(cores, read, piece=lambda: 0.0)
+
+
+def _watched(machine: Machine, read: Counters) -> tuple[tuple[Core, ...], Counters, bool]:
+    """The cores to be watched, who reads them, and whether they are this computer's."""
     away = backends.elsewhere(machine.devices)
     if not away or len(away) < len(machine.devices):
-        return Watch(cores_of(machine), read)
-    read = partial(backends.of(machine.devices)[machine.devices[0].runtime].counters, away)
-    there = read()
-    # A fixed piece of work on this computer says nothing of the others.
-    return Watch(tuple(there[0]) if there else (), read, piece=lambda: 0.0)
+        return cores_of(machine), read, True
+    runtime = backends.of(machine.devices)[machine.devices[0].runtime]
+    there = partial(runtime.counters, away)
+    cores = tuple(core for busy_s, _ in there() or () for core in busy_s)
+    return cores, there, False
 
 
 def cores_of(machine: Machine) -> tuple[int, ...]:
@@ -119,8 +131,9 @@ def await_quiet(
     """
     patience_s = patience() if patience_s is None else patience_s
     begun_s, told = clock(), False
+    cores, read, _ = _watched(machine, read)
     while clock() - begun_s < patience_s:
-        looking = Watch(cores_of(machine), read, clock, piece=lambda: 0.0)
+        looking = Watch(cores, read, clock, piece=lambda: 0.0)
         sleep(LOOK_S)
         found = looking.load()
         if not found.is_busy:
@@ -151,13 +164,15 @@ def together(loads: Iterable[Load]) -> Load:
     )
 
 
-def _others_s(
-    cores: Sequence[int],
-    before: Counted | None,
-    after: Counted | None,
-) -> float | None:
-    """Busy seconds of the cores that were not this process's own."""
-    if before is None or after is None or not cores or not all(c in after[0] for c in cores):
+def _others_s(cores: Sequence[Core], before: Counted | None, after: Counted | None) -> float | None:
+    """Busy seconds of the cores that were not of this work, on each computer."""
+    if before is None or after is None or not cores or len(before) != len(after):
         return None
-    busy_s = sum(after[0][core] - before[0].get(core, 0.0) for core in cores)
-    return max(0.0, busy_s - (after[1] - before[1]))
+    known = {core for busy_s, _ in after for core in busy_s}
+    if not all(core in known for core in cores):
+        return None
+    others_s = 0.0
+    for (begun, own_begun_s), (ended, own_ended_s) in zip(before, after, strict=True):
+        busy_s = sum(ended[core] - begun.get(core, 0.0) for core in cores if core in ended)
+        others_s += max(0.0, busy_s - (own_ended_s - own_begun_s))
+    return others_s

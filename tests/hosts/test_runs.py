@@ -1,6 +1,7 @@
 """Live runs over two hosts: outputs to the bit, spans, what is predicted, the command line."""
 
 import itertools
+import os
 import re
 import time
 from dataclasses import replace
@@ -14,8 +15,9 @@ import placement as pl
 from placement.api.resume import run_to_the_end
 from placement.core.objective import Objective
 from placement.core.schedule import Schedule, Segment
-from placement.core.verb_options import RunOptions, StreamOptions
+from placement.core.verb_options import MOST_IN_FLIGHT, RunOptions, StreamOptions
 from placement.schedule.segments import make_schedule
+from placement.schedule.stages import in_stages
 from placement.simulator.executions import lower
 from profiling import backends
 from profiling.execution.execute import execute, lanes_of
@@ -181,9 +183,25 @@ def test_outputs_of_a_sample_come_together_from_all_hosts(machine, tmp_path):
 
 def test_a_pipeline_of_one_host_has_its_native_lanes(machine):
     """Nothing crosses, so that no sample's segments wait for the interpreter."""
+    import ray
+
+    def natively(worker):
+        (lanes,) = worker._streams.values()
+        return lanes._lanes._native is not None
+
     model = pl.load("onnx-squeezenet")
     problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
     placed = problem.placement_of([1] * problem.num_units)
+    schedule, compiled = make_schedule(problem, placed), backends.compiled(model, machine)
+    programs = compiled.open_ring(schedule, (compiled.feeds(0, {}),), 2)
+    ring = programs[0].streamed(
+        programs, lanes_of(problem, lower(problem, schedule)), (0,), range(0)
+    )
+    beta = backends.get("ray").cluster().workers["beta"]
+    try:
+        assert ray.get(beta.__ray_call__.remote(natively))
+    finally:
+        release(programs, [ring])
     found = pl.stream(model, problem, placed, StreamOptions(samples=6, warmup=1)).measured
     assert found.bit_equal and found.run.lanes_note == "Lanes ran on beta."
 
@@ -223,6 +241,55 @@ def test_a_sample_that_hangs_is_ended_on_all_hosts_and_these_go_on(machine, tmp_
     assert after.bit_equal and have_none(("alpha", "beta"))
 
 
+@pytest.mark.parametrize("fails", ["a segment", "an arrival"])
+def test_a_sample_that_fails_ends_the_pipeline_with_the_reason(machine, tmp_path, fails):
+    """On one host, in the middle, while the other waits for what does not come."""
+    import ray
+
+    def spoil(worker, fails):
+        part = worker._parts[sorted(worker._parts)[1]]
+        times = itertools.count()
+
+        def spoilt(given, *values):
+            if next(times) == 2:
+                raise ValueError("spoilt here")
+            return given(*values)
+
+        if fails == "a segment":
+            part.program.run = partial(spoilt, part.program.run)
+        else:
+            part.program.take = partial(spoilt, part.program.take)
+
+    model = diamond(tmp_path)
+    problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
+    schedule = make_schedule(problem, problem.placement_of([0, 1, 0, 1]))
+    compiled, (_, stage_of) = backends.compiled(model, machine), in_stages(problem, schedule)
+    programs = compiled.open_ring(schedule, (compiled.feeds(0, {}),), 6)
+    lanes = lanes_of(problem, lower(problem, schedule))
+    ring = programs[0].streamed(programs, lanes, stage_of, range(0))
+    beta = backends.get("ray").cluster().workers["beta"]
+    ray.get(beta.__ray_call__.remote(spoil, fails))
+    try:
+        for sample in range(6):
+            ring.begin(sample, 0)
+        with pytest.raises(ValueError, match="spoilt here"):
+            for sample in range(60):
+                ring.completed_s(sample, 60.0)
+                ring.begin(sample + 6, 0)
+    finally:
+        release(programs, [ring])
+    assert have_none(("alpha", "beta"))
+
+
+def test_as_many_samples_are_in_flight_as_may_be(machine, tmp_path):
+    model = diamond(tmp_path)
+    problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
+    schedule = make_schedule(problem, problem.placement_of([0, 1, 0, 1]))
+    options = StreamOptions(samples=80, warmup=1, depth=MOST_IN_FLIGHT)
+    found = stream(problem, schedule, options, model=model, baselines=False)
+    assert found.bit_equal and found.depth == MOST_IN_FLIGHT
+
+
 def test_clocks_of_other_computers_are_read_and_the_run_says_how_well(
     machine, tmp_path, monkeypatch
 ):
@@ -233,6 +300,14 @@ def test_clocks_of_other_computers_are_read_and_the_run_says_how_well(
     problem = problem_of(model, machine)
     schedule = make_schedule(problem, problem.placement_of([0, 1, 0, 1]))
     run = execute(problem, schedule, ONCE, model=model)
+    streamed = stream(
+        replace(problem, objective=Objective.THROUGHPUT),
+        schedule,
+        StreamOptions(samples=20),
+        model=model,
+        baselines=False,
+    )
+    assert min(streamed.run.step_s) > 0.0 and min(streamed.latency_s) > 0.0
     for host in ("alpha", "beta"):
         offset = over.offset(host)
         assert 0.0 < offset.uncertainty_s < 1.0 and abs(offset.ahead_s) <= offset.uncertainty_s
@@ -245,18 +320,20 @@ def test_what_hosts_compute_for_us_is_not_that_of_others(machine):
     import ray
 
     def compute(worker, seconds):
+        os.sched_setaffinity(0, set(worker._cores) & os.sched_getaffinity(0))
         until_s = time.process_time() + seconds
         while time.process_time() < until_s:
             pass
 
     read = partial(backends.get("ray").counters, [d.name for d in machine.devices])
-    before = read()
     workers = backends.get("ray").cluster().workers
+    before = read()
     ray.get([workers[h].__ray_call__.remote(compute, 1.0) for h in ("alpha", "beta")])
     after = read()
-    assert set(before[0]) == {0, 1}, "a core of each"
-    assert after[1] - before[1] >= 2.0
-    assert sum(after[0].values()) - sum(before[0].values()) >= 1.9, "clocks tick a hundred times"
+    assert [len(busy_s) for busy_s, _ in before] == [1, 1], "a core of each"
+    for (begun, own_begun_s), (ended, own_ended_s) in zip(before, after, strict=True):
+        assert own_ended_s - own_begun_s >= 1.0
+        assert sum(ended.values()) - sum(begun.values()) >= 0.9, "clocks tick a hundred times"
 
 
 def test_a_run_counts_others_on_the_cores_of_hosts(machine, tmp_path):

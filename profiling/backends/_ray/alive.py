@@ -12,6 +12,10 @@ WATCH_S, ANSWER_S, LOOKS = 0.5, 2.0, 3
 Address = tuple[str, int]
 
 
+class NoAnswer(TimeoutError):
+    """Hosts that are alive took longer than somebody wanted to wait."""
+
+
 def answers(address: Address, limit_s: float) -> bool:
     """Whether whoever listens there says something within `limit_s`.
 

@@ -3,8 +3,9 @@
 Whoever asks a host for its clock knows that it was read between question and answer. The quickest
 of some round trips leaves the least room: its middle is the estimate, and half of it the most that
 it may be wrong by (Cristian, Distributed Computing 3, 1989). Clocks also gain on each other. Of
-several readings only those rates are left that are between each two of them, as in the linear
-programs of Moon, Skelly and Towsley (Infocom 1999), and between readings the bounds of all hold.
+several readings only those rates are left that are possible between each two of them, as in the
+linear programs of Moon, Skelly and Towsley (Infocom 1999). Rates change, too, so what a reading
+says becomes less sure with its age, as in NTP.
 """
 
 import itertools
@@ -15,11 +16,11 @@ from dataclasses import dataclass
 
 Clock = Callable[[], float]
 ROUNDS = 16
-# No clock is trusted to gain less than this: what NTP corrects at most (RFC 5905, 500 ppm), on
-# both sides.
-MOST_RATE = 1e-3
-# Readings that are kept, and after how long a clock is read again.
-KEPT, FRESH_S = 16, 1.0
+# Any clock may gain so much: what NTP corrects at most (RFC 5905, 500 ppm), on both sides. And its
+# rate may change by so much (15 ppm there).
+MOST_RATE, WANDER = 1e-3, 1.5e-5
+# The readings that are looked at, and after how long a clock is read again.
+MOST_READINGS, FRESH_S = 16, 1.0
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,18 @@ class HostClock:
         """The offset and its drift as of now; read again where the last reading is old."""
         if not self._readings or self._clock() > self._readings[-1].at_s + FRESH_S:
             self.read()
+        return self.known()
+
+    def known(self) -> Offset:
+        """The same by the readings that there are; there must be one."""
         return offset_of(self._readings, self._clock())
 
     def read(self) -> None:
         """Take a reading; those before it that do not agree with it any more are forgotten."""
-        self._readings = [*self._readings[1 - KEPT :], reading_of(self._ask, self._clock)]
-        while not _agree(self._readings):
-            del self._readings[0]
+        readings = [*self._readings[1 - MOST_READINGS :], reading_of(self._ask, self._clock)]
+        while not _agree(readings):
+            del readings[0]
+        self._readings = readings
 
 
 def reading_of(ask: Clock, clock: Clock = time.perf_counter, rounds: int = ROUNDS) -> Reading:
@@ -81,7 +87,8 @@ def reading_of(ask: Clock, clock: Clock = time.perf_counter, rounds: int = ROUND
         there_s = ask()
         half_s = (clock() - asked_s) / 2
         if half_s < best.uncertainty_s:
-            best = Reading(asked_s + half_s, there_s - (asked_s + half_s), half_s)
+            most_s = half_s * (1.0 + MOST_RATE)
+            best = Reading(asked_s + half_s, there_s - (asked_s + half_s), most_s)
     return best
 
 
@@ -100,7 +107,7 @@ def _rates(readings: list[Reading]) -> tuple[float, float]:
         passed_s = after.at_s - before.at_s
         if passed_s > 0.0:
             gained_s = after.ahead_s - before.ahead_s
-            room_s = before.uncertainty_s + after.uncertainty_s
+            room_s = before.uncertainty_s + after.uncertainty_s + WANDER * passed_s
             slowest = max(slowest, (gained_s - room_s) / passed_s)
             fastest = min(fastest, (gained_s + room_s) / passed_s)
     return slowest, fastest
@@ -112,8 +119,9 @@ def _bounds(readings: list[Reading], now_s: float) -> tuple[float, float]:
     least_s, most_s = -math.inf, math.inf
     for reading in readings:
         passed_s = now_s - reading.at_s
-        least_s = max(least_s, reading.ahead_s - reading.uncertainty_s + slowest * passed_s)
-        most_s = min(most_s, reading.ahead_s + reading.uncertainty_s + fastest * passed_s)
+        room_s = reading.uncertainty_s + WANDER * passed_s
+        least_s = max(least_s, reading.ahead_s - room_s + slowest * passed_s)
+        most_s = min(most_s, reading.ahead_s + room_s + fastest * passed_s)
     return least_s, most_s
 
 

@@ -15,7 +15,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from placement.core.decoding import shown
 from placement.core.machine import Machine
 from placement.core.verb_options import MOST_IN_FLIGHT
-from profiling.backends._ray.alive import Address, answers, watch
+from profiling.backends._ray.alive import Address, NoAnswer, answers, watch
 from profiling.backends._ray.channels import room
 from profiling.backends._ray.clocks import HostClock, Offset
 from profiling.backends._ray.connection import join_cluster, needed
@@ -142,8 +142,12 @@ class Cluster:
         if self.has_this_clock(host):
             return Offset()
         if host not in self._clocks:
-            self._clocks[host] = HostClock(partial(self.ask, host, "clock"))
+            self._clocks[host] = HostClock(partial(self.ask, host, "clock", timeout_s=START_S))
         return self._clocks[host].offset()
+
+    def known_offset(self, host: str) -> Offset:
+        """The same by what is known of its clock: nobody is asked."""
+        return self._clocks[host].known() if host in self._clocks else Offset()
 
     def has_this_clock(self, host: str) -> bool:
         """Whether a host is on this computer, and has the clock of this process."""
@@ -152,17 +156,20 @@ class Cluster:
         return bool(self._facts[host].boot) and self._facts[host].boot == boot_id()
 
     def counters(self, hosts: Iterable[str]) -> Counted | None:
-        """Busy seconds of the cores of hosts, numbered, and those of this work: of the actors and
-        nodes of theirs, and of this process where one of them is on this computer.
+        """By host the busy seconds of its cores, and those of this work; None where a host is left
+        no more, or cannot tell.
         """
-        names, busy_s, own_s = sorted(hosts), list[float](), 0.0
-        for told in self.all("counters", names, timeout_s=START_S).values():
-            if told is None:
-                return None
-            busy_s += told[0]
-            own_s += told[1]
-        own_s += time.process_time() if any(map(self.has_this_clock, names)) else 0.0
-        return dict(enumerate(busy_s)), own_s
+        names = sorted(hosts)
+        if not set(names) <= self.hosts.keys():
+            return None
+        told = self.all("counters", names, timeout_s=START_S)
+        if None in told.values():
+            return None
+        here_s = time.process_time()
+        return tuple(
+            (busy_s, own_s + share * here_s * self.has_this_clock(name))
+            for name, (busy_s, own_s, share) in told.items()
+        )
 
     def machine(self, name: str, lanes: int = 1) -> Machine:
         """The CPUs of all hosts, each as so many lanes where it has as many cores, then their
@@ -308,7 +315,7 @@ class Cluster:
                     looked_s = time.monotonic()
                     self._require_alive(dict.fromkeys((*waiting, *(() if alone else self.devices))))
                 if until_s is not None and time.monotonic() > until_s:
-                    raise TimeoutError(f"Hosts {', '.join(waiting)} gave no answer in time.")
+                    raise NoAnswer(f"Hosts {', '.join(waiting)} gave no answer in time.")
         return {host: found[host] for host in asked}
 
     def _require_alive(self, hosts: Iterable[str]) -> None:

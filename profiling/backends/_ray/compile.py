@@ -393,12 +393,13 @@ def _joined(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _note(cluster: Cluster, hosts: Sequence[str]) -> str:
-    offsets = [cluster.offset(host) for host in hosts]
+    offsets = [cluster.known_offset(host) for host in hosts]
     worst = max(offsets, key=lambda offset: offset.uncertainty_s)
     clocks = ""
     if worst.uncertainty_s:
+        rate_us, within_us = round(worst.rate * 1e6), round(worst.rate_uncertainty * 1e6)
         clocks = (
             f", whose clocks are known to {worst.uncertainty_s * 1e3:.2g} ms and drift by"
-            f" {worst.rate * 1e6:.0f} us per second, within {worst.rate_uncertainty * 1e6:.0f}"
+            f" {rate_us} us per second, within {within_us}"
         )
     return f"Lanes ran on {' and '.join(hosts)}{clocks}."

@@ -45,7 +45,7 @@ class Times:
     copied_s: Mapping[tuple[str, str], tuple[float, float]]
 
 
-class Slot(Protocol):
+class Arrivals(Protocol):
     """The lanes that samples run through, as a program of theirs sees them."""
 
     def arrive(self, producer: int) -> None: ...
@@ -68,7 +68,7 @@ class Part:
     leaving: Leaving
     others: Mapping[str, Any]
     due: frozenset[int] = frozenset()
-    lanes: Lanes | Slot | None = None
+    lanes: Lanes | Arrivals | None = None
     errors: list[BaseException] = field(default_factory=list)
     come: set[int] = field(default_factory=set)
     is_over: bool = False

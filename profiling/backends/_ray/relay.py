@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO
 
 import ray
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import RayError, RayTaskError, TaskCancelledError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from profiling.backends._ray.cluster import LOOK_S, Cluster
@@ -56,6 +56,8 @@ class Task:
     reference: Any = None
     tries: int = 0
     cancelled_s: float = math.inf
+    # Whether its process is ended with it.
+    is_ended: bool = False
 
     @property
     def is_cancelled(self) -> bool:
@@ -172,7 +174,9 @@ class Relay:
         except RayTaskError as error:
             if not task.is_cancelled:
                 write(self._out, Undone(number, " ".join(str(error.cause).split())[:300]))
-        except RayError:
+        except RayError as error:
+            if task.is_ended or not isinstance(error, TaskCancelledError):
+                write(self._out, ProcessEnded())
             if not task.is_cancelled:
                 self._again(task)
         else:
@@ -183,7 +187,6 @@ class Relay:
         """Have a task done elsewhere whose process, or whose host, is no more."""
         if task.host in self._lanes and not self._cluster.is_there(task.host):
             self._lose(task.host)
-        write(self._out, ProcessEnded())
         if task.tries < MOST_TRIES or task.host not in self._lanes:
             self._waiting.appendleft(task)
         else:
@@ -209,8 +212,8 @@ class Relay:
         """End the processes of tasks that were cancelled a while ago and have not noticed."""
         for task in self._busy.values():
             if task.is_cancelled and time.monotonic() - task.cancelled_s >= GRACE_S:
+                task.is_ended = True
                 ray.cancel(task.reference, force=True)
-                write(self._out, ProcessEnded())
                 # Once more after as long, should that be lost, too.
                 task.cancelled_s = time.monotonic()
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from profiling.backends._ray.alive import NoAnswer
 from profiling.backends._ray.part import Part, Send
 from profiling.devices.lanes import Lane
 from profiling.devices.stream_lanes import ENDLESS, Ran, StreamLanes
@@ -70,11 +71,14 @@ class SampleLanes:
         part = self._parts[sample % len(self._parts)]
         part.program.feed(feed)
         self._lanes.begin(sample)
-        ended_s = self._lanes.completed_s(sample, FOREVER_S)
-        for each in self._parts:
-            if each.errors:
-                # Lanes were ended for it, and no sample can be told from one that is whole.
-                raise each.errors[0]
+        try:
+            ended_s = self._lanes.completed_s(sample, FOREVER_S)
+        finally:
+            # Lanes were ended for it, and what they say then is not why.
+            for error in (error for each in self._parts for error in each.errors):
+                raise error
+        if self._lanes.is_over:
+            raise RuntimeError("The lanes of this host were ended before the sample was over.")
         program, answers = part.program, self._answers
         made = program.outputs() if answers is None else part.values(answers)
         return Sampled(ended_s, tuple(self._lanes.ran_by(sample)), made)
@@ -85,7 +89,7 @@ class SampleLanes:
 
 @dataclass(frozen=True)
 class _Slot:
-    """See `part.Slot`."""
+    """See `part.Arrivals`."""
 
     lanes: StreamLanes
     slot: int
@@ -118,9 +122,15 @@ class HostSamples:
         for lane in lanes:
             by_host[ring[0].on[lane.segments[0]]].append(lane)
         self._hosts = tuple(by_host) or ring[0].hosts[:1]
-        self._made_by = ring[0].outputs_by_host
-        # Whoever makes all outputs tells them as the model has them.
-        self._gathers = next(iter(self._made_by), self._hosts[0])
+        made_by = ring[0].outputs_by_host
+        # Whoever makes all outputs tells them as the model has them; of several the first is asked
+        # once it has what the others made.
+        self._gathers = next(iter(made_by), self._hosts[0])
+        self._is_made_there = len(made_by) <= 1
+        answers = {h: None if self._is_made_there else made_by[h] for h in made_by}
+        answers |= {} if self._is_made_there else {self._gathers: ()}
+        # One offset for all samples, or the time between two would be off by how sure each is.
+        self._here = {host: self._cluster.offset(host).here for host in self._hosts}
         with ExitStack() as channels:
             channels.enter_context(self._cluster.channels(ring[0].crossing))
             asked = {
@@ -130,7 +140,7 @@ class HostSamples:
                     [program.number for program in ring],
                     by_host[host],
                     tuple(stage_of),
-                    None if {host} >= set(self._made_by) else self._made_by.get(host, ()),
+                    answers.get(host, None if host == self._gathers else ()),
                 )
                 for host in self._hosts
             }
@@ -152,7 +162,7 @@ class HostSamples:
             # Lanes of other hosts wait for values that do not come.
             for program in self._ring:
                 program.stop()
-            if isinstance(error, TimeoutError):
+            if isinstance(error, NoAnswer):
                 raise TimeoutError(
                     f"A sample took longer than {timeout_s:g} s and was given up."
                 ) from None
@@ -160,7 +170,7 @@ class HostSamples:
         ended_s = []
         busy_s = dict.fromkeys(self.busy_s, 0.0)
         for host, told in self._told.items():
-            here = self._cluster.offset(host).here
+            here = self._here[host]
             ended_s.append(here(told.ended_s))
             for ran in told.ran:
                 busy_s[self._lane_of[ran.segment]] += ran.end_s - ran.start_s
@@ -172,11 +182,9 @@ class HostSamples:
 
     def outputs(self, sample: int) -> dict[str, Any]:
         first = self._gathers
-        if len(self._made_by) <= 1:
+        if self._is_made_there:
             return dict(self._told[first].made)
-        values = {
-            n: v for h, told in self._told.items() if h != first for n, v in told.made.items()
-        }
+        values = {n: v for told in self._told.values() for n, v in told.made.items()}
         number = self._ring[sample % len(self._ring)].number
         found: dict[str, Any] = self._cluster.ask(
             first, "outputs", number, list(values), *values.values()

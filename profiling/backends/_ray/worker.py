@@ -6,6 +6,7 @@ send to each other goes by channels between them, or by calls of this class.
 
 import importlib.metadata
 import itertools
+import os
 import platform
 import threading
 import time
@@ -34,7 +35,7 @@ from profiling.backends._ray.models import Kernels, Models, copy_seconds
 from profiling.backends._ray.part import Leaving, Opened, Part, Times, Values, opened
 from profiling.backends._ray.samples import Sampled, SampleLanes
 from profiling.backends._ray.shipping import Shipment
-from profiling.backends.base import Program
+from profiling.backends.base import Core, Program
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
 from profiling.devices.lanes import Lane
 from profiling.devices.local import accelerators
@@ -82,18 +83,29 @@ class Worker:
     def clock(self) -> float:
         return time.perf_counter()
 
-    def counters(self) -> tuple[list[float], float] | None:
-        """Busy seconds of the cores of this host, and those of this actor and its node."""
+    def counters(self) -> tuple[Mapping[Core, float], float, float] | None:
+        """Busy seconds of the cores of this host, those of this actor and of its node there, and
+        which share of the computer's cores these are.
+
+        Nobody says on which of them a node computes, so its share is taken for that.
+        """
         import psutil
 
-        counted = counters()
-        if counted is None or not all(core in counted[0] for core in self._cores):
+        counted, node = counters(), psutil.Process().parent()
+        if counted is None or node is None:
             return None
-        node, own_s = psutil.Process().parent(), counted[1]
-        with suppress(psutil.Error):
-            times = node.cpu_times() if node is not None else None
-            own_s += times.user + times.system if times is not None else 0.0
-        return [counted[0][core] for core in self._cores], own_s
+        ((busy_s, own_s),) = counted
+        share = len(self._cores) / len(busy_s)
+        try:
+            times = node.cpu_times()
+        except psutil.Error:
+            return None
+        # Another actor in place of this one counts anew.
+        name, pid = self._host.name, os.getpid()
+        there: dict[Core, float] = {
+            (name, pid, core): busy_s[core] for core in self._cores if core in busy_s
+        }
+        return there, own_s + share * float(times.user + times.system), share
 
     def connect(
         self, host: str, reader: Any, node_id: str, num_bytes: int, attempt: int

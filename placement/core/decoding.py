@@ -77,7 +77,12 @@ def _unknown_key(content: Mapping[str, Any], kind: Any) -> tuple[str, str] | Non
     if not known.issuperset(content):
         return "", next(key for key in content if key not in known)
     for name, row_kind in rows_of.items():
-        for i, row in enumerate(content.get(name, ())):
+        rows = content.get(name, ())
+        of_row, deeper = _fields(row_kind)
+        # There may be thousands: where they have no rows of their own, each is only a set of keys.
+        if not deeper and all(map(of_row.issuperset, rows)):
+            continue
+        for i, row in enumerate(rows):
             found = _unknown_key(row, row_kind)
             if found is not None:
                 inside, key = found

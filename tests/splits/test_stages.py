@@ -24,10 +24,11 @@ from placement.splits.stages.blocks import blocks_of
 from placement.splits.stages.chains import best_chains, chains_up_to
 from placement.splits.stages.coarsening import FIRST_SHARE, coarser
 from placement.splits.stages.kinds import kinds_of
+from placement.splits.stages.pools import Pools, pools_of
 from placement.splits.stages.search import best_of_orders, best_split
 from placement.splits.stages.table import beginnings
 from tests.contiguity import forward_units
-from tests.instances import random_problem
+from tests.instances import hosts_problem, random_problem
 
 
 def machine_of(num_gpus, *, memory_bytes=None, bytes_per_s=20.0):
@@ -273,17 +274,70 @@ def test_states_are_left_out_where_fewer_devices_are_as_good(seed, objective):
     problem = replace(problem, objective=objective)
     kinds, blocks = kinds_of(problem), blocks_of(problem)
     ideals = beginnings(blocks, kinds, np.arange(blocks.num_blocks))
-    used = np.arange(kinds.num_states)[:, None] // kinds.stride % (kinds.most + 1)
+    used = kinds.used
     few = best_chains(ideals, np.inf)
     all_of_them = chains_up_to(ideals, few.cap_s / (1 + 1e-12))
     assert np.isfinite(few.least_s) and few.least_s == all_of_them.least_s
     np.testing.assert_array_equal(few.device_of_block(), all_of_them.device_of_block())
-    for row, every in zip(few.best_s, all_of_them.best_s, strict=True):
+    for ideal in range(blocks.num_blocks + 1):
+        row, every = few.by_state_s(ideal), all_of_them.by_state_s(ideal)
         for state in range(kinds.num_states):
             no_more = (used <= used[state]).all(axis=1)
             no_more[state] = False
             is_beaten = (every[no_more] <= every[state]).any()
             assert row[state] == (np.inf if is_beaten else every[state])
+
+
+def without_pools(table, kinds):
+    return Pools(kinds, np.arange(len(kinds.engines)))
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+@pytest.mark.parametrize("num_odd", [0, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_kinds_of_one_pool_are_counted_together(seed, num_odd, objective, monkeypatch):
+    """And all is what it is with every kind for itself, to the bit: values, stages, answers."""
+    problem = hosts_problem(seed, num_hosts=3, per_host=3, num_ops=9, num_odd=num_odd)
+    problem = replace(problem, objective=objective)
+    kinds, blocks = kinds_of(problem), blocks_of(problem)
+    ideals = beginnings(blocks, kinds, np.arange(blocks.num_blocks))
+
+    def found():
+        cap_s = best_chains(ideals).least_s * 1.5
+        chains = (
+            best_chains(ideals),
+            best_chains(ideals, most_stages=2),
+            chains_up_to(ideals, cap_s),
+        )
+        rows = [each.by_state_s(i).tolist() for each in chains for i in range(len(each.best_s))]
+        stages = [
+            (s.ideal, s.state, s.device, s.blocks.tolist()) for c in chains for s in c.stages()
+        ]
+        told = []
+        placed_by = placer_class("linear_dp")()
+        placement = placed_by.place(problem, lambda progress: not told.append(progress))
+        return rows, stages, placement, told
+
+    pooled, pools = found(), best_chains(ideals).pools
+    assert num_odd or pools.num_used.size < kinds.num_states
+    monkeypatch.setattr("placement.splits.stages.chains.pools_of", without_pools)
+    assert found() == pooled
+
+
+def test_pools_have_kinds_that_no_load_tells_apart():
+    """Accelerators get model inputs faster on the host that has them; those of all others are
+    alike, but for one that has more memory, and so are processors."""
+    problem = replace(hosts_problem(1, num_hosts=4, per_host=3), objective="throughput")
+    devices = list(problem.machine.devices)
+    devices[11] = replace(devices[11], memory_bytes=10**6)
+    problem = replace(problem, machine=replace(problem.machine, devices=tuple(devices)))
+    blocks, kinds = blocks_of(problem), kinds_of(problem)
+    assert kinds.engines == ((0,), (1, 2), (3,), (4, 5), (6,), (7, 8), (9,), (10,), (11,))
+    table = beginnings(blocks, kinds, np.arange(blocks.num_blocks)).table
+    pools = pools_of(table, kinds)
+    assert pools.of_kind.tolist() == [0, 1, 0, 2, 0, 2, 0, 2, 3]
+    assert pools.most.tolist() == [4, 2, 5, 1]
+    assert pools.table(table).work_s.shape == (blocks.num_blocks + 1, 4)
 
 
 def test_a_chain_is_one_linear_order():
@@ -344,7 +398,8 @@ def test_coarser_blocks_hold_the_same_and_have_no_cycle(seed):
         blocks = coarser(finest, share)
         assert blocks.num_blocks <= finest.num_blocks
         assert (blocks.edges[:, 0] < blocks.edges[:, 1]).all()
-        assert blocks.compute_s.sum(axis=0) == pytest.approx(finest.compute_s.sum(axis=0))
+        each_s, finest_s = (b.compute_s(np.arange(3)).sum(axis=0) for b in (blocks, finest))
+        assert each_s == pytest.approx(finest_s)
         assert blocks.sizes.sum(axis=0) == pytest.approx(finest.sizes.sum(axis=0))
         together = np.unique(np.stack([finest.block_of_unit, blocks.block_of_unit]), axis=1)
         assert together.shape[1] == finest.num_blocks

@@ -26,7 +26,7 @@ class Pick(Message, frozen=True, tag="pick"):
 
 def draw(graph: MachineGraph) -> None:
     """Draw the machine with what was picked of it last."""
-    machine, num_links = graph.machine, sum(len(rail.links) for rail in graph.rails.values())
+    machine, num_links = graph.machine, sum(rail.numbers.size for rail in graph.rails.values())
     data = {
         "label": f"{machine.name}: {formatting.counted(len(machine.devices), 'device')},"
         f" {formatting.counted(num_links, 'link')}",

@@ -68,7 +68,6 @@ def of_split(
     blocks, kinds = chains.ideals.blocks, chains.ideals.kinds
     names = [problem.machine.devices[each[0]].name for each in kinds.engines]
     alike = [len(each) > 1 for each in kinds.engines]
-    counts = np.arange(kinds.num_states)[:, None] // kinds.stride % (kinds.most + 1)
 
     def used(num_used: list[int]) -> str:
         each = zip(names, alike, num_used, strict=True)
@@ -76,9 +75,9 @@ def of_split(
 
     stages = []
     for stage in chains.stages():
-        row = chains.best_s[stage.ideal]
+        row = chains.by_state_s(stage.ideal)
         states = np.flatnonzero(np.isfinite(row)).tolist()
-        found = tuple((used(counts[s].tolist()), float(row[s])) for s in states)
+        found = tuple((used(kinds.used[s].tolist()), float(row[s])) for s in states)
         units = np.flatnonzero(np.isin(blocks.block_of_unit, stage.blocks)).tolist()
         stages.append(_Stage(tuple(units), stage.device, found, states.index(stage.state)))
     said = about.format(

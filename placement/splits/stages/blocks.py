@@ -8,6 +8,7 @@ order the blocks; a block without forward ops takes part through its backward ed
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from placement.core.decoding import shown
 from placement.core.formatting import counted
 from placement.core.graph import Graph, Ints, starts, topological_order
 from placement.core.problem import Problem
+from placement.simulator.alike import alike_rows
 from placement.splits.model.instance import Bools
 
 # The attribute by which a backward op names its forward op.
@@ -42,31 +44,44 @@ class Nets:
         return np.repeat(np.arange(len(self.maker)), np.diff(self.reader_ptr))
 
 
+class Times(NamedTuple):
+    """Seconds by class (N, C) of devices that take as long for all, infinite where these may not
+    run something, and the class of each device (D,)."""
+
+    seconds: Floats
+    of_device: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """Blocks (B) of a problem, numbered in topological order, and the nets between them.
 
-    `edges` (E, 2) are pairs of blocks, each once and sorted. `compute_s` (B, D) is infinite where a
-    device may not hold a block. Of `sizes` (B, 5) the columns are bytes of weights, of values that
-    forward kernels make, of those among them that backward kernels read, of all other values, and
-    of state.
+    `edges` (E, 2) are pairs of blocks, each once and sorted. `times` are those of blocks, and
+    `unit_times` those of the units that they are made of. Of `sizes` (B, 5) the columns are bytes
+    of weights, of values that forward kernels make, of those among them that backward kernels read,
+    of all other values, and of state.
     """
 
     problem: Problem
     block_of_unit: Ints
     edges: Ints
-    compute_s: Floats
+    times: Times
+    unit_times: Times
     sizes: Floats
     nets: Nets
 
     @property
     def num_blocks(self) -> int:
-        return len(self.compute_s)
+        return len(self.times.seconds)
+
+    def compute_s(self, devices: Ints) -> Floats:
+        """Seconds of each block on some devices (B, N), infinite where it may not be there."""
+        return self.times.seconds[:, self.times.of_device[devices]]
 
     @cached_property
     def least_s(self) -> Floats:
         """Seconds of each block (B,) on its fastest device."""
-        least: Floats = self.compute_s.min(axis=1, initial=np.inf)
+        least: Floats = self.times.seconds.min(axis=1, initial=np.inf)
         return least
 
     @cached_property
@@ -83,7 +98,8 @@ class Blocks:
 
     def joined(self, into: Ints) -> "Blocks":
         """Coarser blocks: each goes into the one that `into` (B,) names; no cycle may arise."""
-        return _numbered(self.problem, into[self.block_of_unit], into[self.edges])
+        units = into[self.block_of_unit]
+        return _numbered(self.problem, self.unit_times, units, into[self.edges])
 
 
 def blocks_of(problem: Problem) -> Blocks:
@@ -97,7 +113,7 @@ def blocks_of(problem: Problem) -> Blocks:
     forward = ~late[makers] & ~late[readers]
     mirrored = late[makers] & late[readers] & ~(has_forward[a] & has_forward[b])
     edges = np.concatenate([np.stack([a, b], axis=1)[forward], np.stack([b, a], axis=1)[mirrored]])
-    blocks = _numbered(problem, *_without_cycles(group, edges))
+    blocks = _numbered(problem, _unit_times(problem), *_without_cycles(group, edges))
     _require_devices(blocks)
     return blocks
 
@@ -113,6 +129,12 @@ def _require_devices(blocks: Blocks) -> None:
             f" {counted(len(ops), 'op')} in all, have no device that may run all of them; remove a"
             " pin or choose another machine."
         )
+
+
+def _unit_times(problem: Problem) -> Times:
+    seconds = np.where(problem.allowed, problem.unit_s, np.inf)
+    of_device, first = alike_rows(seconds.T)
+    return Times(seconds[:, first], of_device)
 
 
 def _late(kernels: Graph) -> Bools:
@@ -176,7 +198,7 @@ def _without_cycles(group: Ints, edges: Ints) -> tuple[Ints, Ints]:
     return first[group], first[edges]
 
 
-def _numbered(problem: Problem, group: Ints, edges: Ints) -> Blocks:
+def _numbered(problem: Problem, unit_times: Times, group: Ints, edges: Ints) -> Blocks:
     """Blocks of groups of units, numbered so that edges lead to larger numbers."""
     names, number = np.unique(group, return_inverse=True)
     pairs = np.searchsorted(names, edges)
@@ -192,13 +214,12 @@ def _numbered(problem: Problem, group: Ints, edges: Ints) -> Blocks:
     block_of_unit = rank[number]
     codes = np.sort(rank[codes // num] * num + rank[codes % num])
     pairs = np.stack([codes // num, codes % num], axis=1)
-    seconds = np.where(problem.allowed, problem.unit_s, np.inf)
-    compute_s = np.zeros((num, problem.num_devices))
-    np.add.at(compute_s, block_of_unit, seconds)
+    sums = [np.bincount(block_of_unit, column, num) for column in unit_times.seconds.T]
+    times = Times(np.stack(sums, axis=1), unit_times.of_device)
     block_of_kernel = block_of_unit[problem.unit_of_kernel]
     sizes = _sizes(problem, block_of_kernel, num)
     nets = _nets(problem, block_of_kernel)
-    return Blocks(problem, block_of_unit, pairs, compute_s, sizes, nets)
+    return Blocks(problem, block_of_unit, pairs, times, unit_times, sizes, nets)
 
 
 def _sizes(problem: Problem, block_of_kernel: Ints, num_blocks: int) -> Floats:

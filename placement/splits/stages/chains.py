@@ -11,6 +11,7 @@ from placement.core.problem import Objective
 from placement.splits.exact.ideals import FIRST_SLACK, TINY
 from placement.splits.stages.blocks import Blocks
 from placement.splits.stages.kinds import Kinds
+from placement.splits.stages.pools import Pools, pools_of
 from placement.splits.stages.table import Ideals
 
 
@@ -26,12 +27,17 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Chains of stages of loads up to `cap_s`: the least value by (ideal, state), and the stage
-    that came last in it. Where nothing is below the cap nothing is known above it, and where all
-    states are not asked for, nothing of those that others with fewer devices are as good as."""
+    """Chains of stages of loads up to `cap_s`: the least value by (ideal, state), and the ideal
+    that its last stage begins at. Where nothing is below the cap nothing is known above it, and
+    where all states are not asked for, nothing of those that others with fewer devices are as good
+    as.
+
+    States of `best_s` and `came` are those of the pools; elsewhere they are those of the kinds.
+    """
 
     ideals: Ideals
     cap_s: float
+    pools: Pools
     best_s: Floats
     came: Ints
 
@@ -39,6 +45,16 @@ class Chains:
     def least_s(self) -> float:
         """The least value of a chain of all blocks, infinite where there is none."""
         return float(self.best_s[-1].min())
+
+    def by_state_s(self, ideal: int) -> Floats:
+        """The least value of chains up to an ideal by state (S,)."""
+        values_s: Floats = self.best_s[ideal, self.pools.of_state]
+        return values_s
+
+    def by_ideal_s(self, state: int) -> Floats:
+        """The least value of chains that use the devices of a state by ideal (M,)."""
+        values_s: Floats = self.best_s[:, self.pools.of_state[state]]
+        return values_s
 
     def device_of_block(self) -> Ints:
         """Device of each block (B,) in the best chain."""
@@ -51,12 +67,33 @@ class Chains:
         """The best chain, found back from its end: its stages, the first one first."""
         kinds, ideals = self.ideals.kinds, self.ideals
         found: list[Stage] = []
-        j, state = len(self.best_s) - 1, int(self.best_s[-1].argmin())
+        j, state = len(self.best_s) - 1, int(self.by_state_s(-1).argmin())
         while j > 0:
-            i, way = divmod(int(self.came[j, state]), len(kinds.kind))
+            i = int(self.came[j, self.pools.of_state[state]])
+            way = self._way(i, j, state)
             found.append(Stage(j, state, kinds.device_of(way, state), ideals.between(i, j)))
             j, state = i, state - int(kinds.stride[kinds.kind[way]])
         return found[::-1]
+
+    def _way(self, i: int, j: int, state: int) -> int:
+        """The first way by which the stage between two ideals leads to the best value of a state.
+
+        A pool does not tell in which of its kinds the stage is.
+        """
+        from placement.splits.stages.stages_compiled import stage_loads_s
+
+        kinds, of_state = self.ideals.kinds, self.pools.of_state
+        in_turn = self.ideals.blocks.problem.objective is Objective.LATENCY
+        loads_s = np.empty(len(kinds.kind))
+        stage_loads_s(self.ideals.table, i, j, in_turn, loads_s)
+        value_s = self.best_s[j, of_state[state]]
+        for way, k in enumerate(kinds.kind.tolist()):
+            if kinds.used[state, k]:
+                before_s = self.best_s[i, of_state[state - kinds.stride[k]]]
+                load_s = loads_s[way]
+                if value_s == (before_s + load_s if in_turn else max(before_s, load_s)):
+                    return way
+        raise AssertionError("no stage leads to the best value")
 
 
 def best_chains(ideals: Ideals, upper_s: float = np.inf, most_stages: int | None = None) -> Chains:
@@ -94,10 +131,11 @@ def _chains(
     in_turn = ideals.blocks.problem.objective is Objective.LATENCY
     # Sums of the same times in another order differ by rounding.
     cap_s *= 1.0 + 1e-12
-    best_s, came = compiled(ideals.table, cap_s, bool(in_turn), every_state)
+    pools = pools_of(ideals.table, ideals.kinds)
+    best_s, came = compiled(pools.table(ideals.table), cap_s, bool(in_turn), every_state)
     if most_stages is not None:
-        best_s[-1, ideals.kinds.num_used > most_stages] = np.inf
-    return Chains(ideals, cap_s, best_s, came)
+        best_s[-1, pools.num_used > most_stages] = np.inf
+    return Chains(ideals, cap_s, pools, best_s, came)
 
 
 def least_load_s(blocks: Blocks, kinds: Kinds) -> float:

@@ -42,10 +42,11 @@ def closed(chains: Chains, value_s: float, evaluate: Callable[[Ints], float]) ->
     `chains` must be known up to `value_s`.
     """
     search = _Search(chains, value_s, evaluate)
-    states = np.argsort(chains.best_s[-1], kind="stable").tolist()
+    promised_s = chains.by_state_s(-1)
+    states = np.argsort(promised_s, kind="stable").tolist()
     unknown = np.full(chains.ideals.blocks.num_blocks, -1, dtype=np.int64)
     for state in states:
-        if chains.best_s[-1, state] < search.limit_s:
+        if promised_s[state] < search.limit_s:
             search.follow(len(chains.best_s) - 1, int(state), unknown)
     return Closed(search.device_of_block, search.value_s, search.left >= 0)
 
@@ -100,10 +101,12 @@ class _Search:
         table, kinds = ideals.table, ideals.kinds
         near = table.least_s[j] - table.least_s[:j] < self.limit_s
         loads_s = np.empty(len(kinds.kind))
-        before = [state - int(kinds.stride[k]) if self._used(k, state) else -1 for k in kinds.kind]
+        used = kinds.used[state]
+        before = [state - int(kinds.stride[k]) if used[k] else -1 for k in kinds.kind]
+        before_s = {s: chains.by_ideal_s(s)[:j] for s in before if s >= 0}
         reached = np.zeros(j, dtype=np.bool_)
-        for s in {s for s in before if s >= 0}:
-            reached |= chains.best_s[:j, s] < self.limit_s
+        for values_s in before_s.values():
+            reached |= values_s < self.limit_s
         found = []
         for i in np.flatnonzero(near & reached).tolist():
             if not ideals.contains(j, i):
@@ -111,14 +114,10 @@ class _Search:
             stage_loads_s(table, i, j, False, loads_s)
             for way, s in enumerate(before):
                 if s >= 0:
-                    promised_s = max(float(chains.best_s[i, s]), float(loads_s[way]))
+                    promised_s = max(float(before_s[s][i]), float(loads_s[way]))
                     if promised_s < self.limit_s:
                         found.append((promised_s, i, way))
         return sorted(found)
-
-    def _used(self, kind: int, state: int) -> bool:
-        kinds = self._chains.ideals.kinds
-        return state // int(kinds.stride[kind]) % int(kinds.most[kind] + 1) > 0
 
 
 class Loads:
@@ -132,7 +131,9 @@ class Loads:
         self._blocks, problem = blocks, blocks.problem
         self._host, self._off_host = host_of(problem), ~on_host(problem)
         self._net = blocks.nets.net_of_reader
-        self._outputs_s = outputs_s(blocks)
+        devices = np.arange(problem.num_devices)
+        self._compute_s = blocks.compute_s(devices)
+        self._outputs_s = outputs_s(blocks, devices)
         with_kernels = np.zeros(blocks.num_blocks, dtype=np.bool_)
         with_kernels[blocks.block_of_unit[problem.unit_of_kernel]] = True
         self._with_kernels = with_kernels
@@ -144,7 +145,7 @@ class Loads:
         known = np.flatnonzero(device_of_block >= 0)
         device = device_of_block[known]
         loads_s: Floats = np.zeros(num)
-        loads_s += np.bincount(device, self._blocks.compute_s[known, device], num)
+        loads_s += np.bincount(device, self._compute_s[known, device], num)
         back_s = self._outputs_s[known, device]
         loads_s += np.bincount(device, back_s, num)
         if self._host >= 0:

@@ -59,11 +59,11 @@ class Kinds:
     def num_states(self) -> int:
         return int((self.most + 1).prod())
 
-    @property
-    def num_used(self) -> Ints:
-        """How many devices each state counts."""
+    @cached_property
+    def used(self) -> Ints:
+        """How many devices of each kind a state counts (S, K)."""
         states = np.arange(self.num_states)[:, None]
-        used: Ints = (states // self.stride % (self.most + 1)).sum(axis=1)
+        used: Ints = states // self.stride % (self.most + 1)
         return used
 
     @property
@@ -73,7 +73,7 @@ class Kinds:
     def device_of(self, way: int, state: int) -> int:
         """The device of a stage that is the last one of its kind in a state."""
         k = int(self.kind[way])
-        number = state // int(self.stride[k]) % int(self.most[k] + 1)
+        number = int(self.used[state, k])
         option = int((self.kind[:way] == k).sum())
         return self.of_engine[self.engines[k][number - 1]][option]
 
@@ -112,7 +112,8 @@ def kinds_of(problem: Problem) -> Kinds:
     same = _Exchange(problem)
     kinds: list[list[int]] = []
     for e in sorted(options):
-        alike = (k for k in kinds if same.holds(options[k[0]], options[e]))
+        may = same.may_hold([k[0] for k in kinds], e)
+        alike = (kinds[n] for n in may if same.holds(options[kinds[n][0]], options[e]))
         found = next(alike, None)
         if found is None:
             kinds.append([e])
@@ -137,6 +138,17 @@ class _Exchange:
         )
         self._square = (costs.latency_s, costs.s_per_byte)
         self._own = np.arange(problem.num_devices)
+
+    def may_hold(self, some: list[int], other: int) -> list[int]:
+        """Which of some engines another one may exchange its name with, as far as their links to
+        all others tell: few of many hosts."""
+        engine, engines = self._places.engine, np.array(some, dtype=np.int64)
+        differ = np.zeros((len(some), engine.size), dtype=np.bool_)
+        for each in self._square:
+            differ |= each[engines] != each[other]
+        differ &= (engine != engines[:, None]) & (engine != other)
+        found: list[int] = np.flatnonzero(~differ.any(axis=1)).tolist()
+        return found
 
     def holds(self, some: tuple[int, ...], others: tuple[int, ...]) -> bool:
         if len(some) != len(others) or self._host in (*some, *others):

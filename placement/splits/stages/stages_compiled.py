@@ -106,7 +106,7 @@ def best_chains(
     """Least value by (ideal, state) over chains of stages of loads up to `cap_s`.
 
     A state counts the devices used of each kind. The value is the largest load, or the sum of all
-    for stages that run `in_turn`. Also the ideal i and the way w of the last stage, as i * W + w.
+    for stages that run `in_turn`. Also the ideal that the last stage begins at.
     But for `every_state` one is left out, as infinite, where another with no more devices of any
     kind has no larger value: whatever stages follow the one may follow the other.
     """
@@ -146,7 +146,7 @@ def best_chains(
                     value = best[i, s] + loads_s[w] if in_turn else max(best[i, s], loads_s[w])
                     if value < best[j, s + stride]:
                         best[j, s + stride] = value
-                        came[j, s + stride] = i * num_ways + w
+                        came[j, s + stride] = i
         if not every_state:
             _leave_out(table, used, best[j], least)
         for s in range(num_states):

@@ -167,12 +167,13 @@ def _table(
     places, costs = problem.machine.places, problem.costs
     border, net, made, read = crossing
     order = np.lexsort((net, border))
-    runs = np.isfinite(blocks.compute_s)
-    own_s = np.where(runs, blocks.compute_s, 0.0) + outputs_s(blocks) + _lone_inputs_s(blocks)
+    compute_s = blocks.compute_s(devices)
+    runs = np.isfinite(compute_s)
+    own_s = np.where(runs, compute_s, 0.0) + outputs_s(blocks, devices)
+    own_s += _lone_inputs_s(blocks, devices)
     receive_s, send_s = kinds.floors_s(nets.num_bytes)
     given = nets.maker < 0
-    from_host_s = _host_s(problem, nets.num_bytes[given])[0].T[devices]
-    receive_s[:, given] = from_host_s
+    receive_s[:, given] = _host_s(problem, nets.num_bytes[given], devices)[0].T
     # What returns to the host anyway may have no other reader.
     off_host = ~on_host(problem)[devices] & (host_of(problem) >= 0)
     send_s[np.ix_(off_host, nets.returns)] = 0.0
@@ -181,8 +182,8 @@ def _table(
     return Table(
         rows=rows,
         least_s=least_s,
-        work_s=_columns(sums, own_s[:, devices]),
-        lacking=_columns(sums, (~runs[:, devices]).astype(np.float64)).astype(np.int64),
+        work_s=_columns(sums, own_s),
+        lacking=_columns(sums, (~runs).astype(np.float64)).astype(np.int64),
         sizes=_columns(sums, blocks.sizes),
         cross_ptr=starts(np.bincount(border, minlength=len(rows))),
         cross_nets=net[order],
@@ -209,37 +210,38 @@ def _columns(sums: Callable[[Floats], Floats], values: Floats) -> Floats:
     return np.ascontiguousarray(np.stack([sums(column) for column in values.T], axis=1))
 
 
-def outputs_s(blocks: Blocks) -> Floats:
-    """Seconds to return the model outputs that a block makes to the host, (B, D)."""
+def outputs_s(blocks: Blocks, devices: Ints) -> Floats:
+    """Seconds to return the model outputs of a block to the host from some devices (B, N)."""
     problem, arrays = blocks.problem, blocks.problem.kernels.arrays
-    found = np.zeros((blocks.num_blocks, problem.num_devices))
+    found = np.zeros((blocks.num_blocks, devices.size))
     outputs = np.flatnonzero(arrays.is_output & (arrays.producer >= 0))
     block_of_kernel = blocks.block_of_unit[problem.unit_of_kernel]
-    back_s = _host_s(problem, arrays.tensor_bytes[outputs])[1]
+    back_s = _host_s(problem, arrays.tensor_bytes[outputs], devices)[1]
     np.add.at(found, block_of_kernel[arrays.producer[outputs]], back_s)
     return found
 
 
-def _lone_inputs_s(blocks: Blocks) -> Floats:
-    """Seconds to bring the model inputs from the host that one block reads alone, (B, D)."""
+def _lone_inputs_s(blocks: Blocks, devices: Ints) -> Floats:
+    """Seconds to bring the model inputs that a block reads alone from the host to some devices
+    (B, N)."""
     nets = blocks.nets
-    found = np.zeros((blocks.num_blocks, blocks.problem.num_devices))
+    found = np.zeros((blocks.num_blocks, devices.size))
     lone = np.flatnonzero((nets.maker < 0) & (np.diff(nets.reader_ptr) == 1))
-    seconds = _host_s(blocks.problem, nets.num_bytes[lone])[0]
+    seconds = _host_s(blocks.problem, nets.num_bytes[lone], devices)[0]
     np.add.at(found, nets.readers[nets.reader_ptr[lone]], seconds)
     return found
 
 
-def _host_s(problem: Problem, num_bytes: Floats) -> tuple[Floats, Floats]:
-    """Seconds from the host to each device and back for tensors (T,), (T, D) each; none for devices
-    that compute in host memory."""
+def _host_s(problem: Problem, num_bytes: Floats, devices: Ints) -> tuple[Floats, Floats]:
+    """Seconds from the host to some devices and back for tensors (T,), (T, N) each; none for
+    devices that compute in host memory."""
     host, costs = host_of(problem), problem.costs
     if host < 0:
-        nothing = np.zeros((len(num_bytes), problem.num_devices))
+        nothing = np.zeros((len(num_bytes), devices.size))
         return nothing, nothing
-    away = ~on_host(problem)
-    there = (costs.latency_s[host] + num_bytes[:, None] * costs.s_per_byte[host]) * away
-    back = (costs.latency_s[:, host] + num_bytes[:, None] * costs.s_per_byte[:, host]) * away
+    away, size = ~on_host(problem)[devices], num_bytes[:, None]
+    there = (costs.latency_s[host, devices] + size * costs.s_per_byte[host, devices]) * away
+    back = (costs.latency_s[devices, host] + size * costs.s_per_byte[devices, host]) * away
     return there, back
 
 

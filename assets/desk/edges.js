@@ -14,6 +14,7 @@ class Desk {
     this.parent = parent;
     this.generation = 0;
     this.unfolded = null;
+    this.pressedTab = new PressedTab();
     this.grip = parent.querySelector(".grip");
     this.buttons = Object.fromEntries(
       [...parent.querySelectorAll("button")].map((button) => [button.dataset.do, button]),
@@ -197,6 +198,7 @@ class Desk {
   }
 
   destroy() {
+    this.pressedTab.destroy();
     for (const observer of [this.noticed, this.noticesSized]) observer.disconnect();
     delete root.dataset.notices;
     document.removeEventListener("click", this.onTab, true);

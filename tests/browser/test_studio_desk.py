@@ -82,6 +82,15 @@ WATCH_INSPECTOR = """() => {
   };
   note();
 }"""
+# Notes which tab of the dock is open in each frame.
+NOTE_TABS = """() => {
+  const open = (globalThis.tabsOpen = new Set());
+  const note = () => {
+    open.add(document.querySelector(".st-key-desk-dock [aria-selected=true]").textContent);
+    requestAnimationFrame(note);
+  };
+  requestAnimationFrame(note);
+}"""
 TABS = {
     "Timeline": ".gantt .bar",
     "Board": '[data-testid="stDataFrame"]',
@@ -186,6 +195,38 @@ def test_a_tab_that_is_pressed_while_an_edit_is_drawn_shows_what_it_holds(desk):
         shown = desk.locator(f".st-key-desk-dock {TABS[name]}").first
         expect(shown).to_be_visible(timeout=30_000)
         desk.locator(".canvas").first.focus()
+
+
+def test_a_tab_that_is_pressed_before_the_one_before_it_was_drawn_stays_open(desk):
+    held, is_holding = [], False
+
+    def pass_on(browser):
+        server = browser.connect_to_server()
+        browser.on_message(server.send)
+        server.on_message(lambda told: (held.append if is_holding else browser.send)(told))
+        held.clear()
+        sockets.append(browser)
+
+    sockets = []
+    desk.route_web_socket("**/_stcore/stream", pass_on)
+    desk.reload()
+    drawn(desk)
+    settled(desk)
+    for first, then in (("Memory", "Table"), ("Board", "Memory")):
+        is_holding = True
+        desk.get_by_role("tab", name=first, exact=True).first.click()
+        # Of Python's answer nothing arrives before the second press.
+        while not any(first.encode() in told for told in held):
+            desk.wait_for_timeout(100)
+        desk.get_by_role("tab", name=then, exact=True).first.click()
+        desk.evaluate(NOTE_TABS)
+        is_holding = False
+        for told in held:
+            sockets[-1].send(told)
+        held.clear()
+        expect(desk.locator(f".st-key-desk-dock {TABS[then]}").first).to_be_visible()
+        settled(desk)
+        assert desk.evaluate("[...globalThis.tabsOpen]") == [then]
 
 
 def test_twenty_edits_leave_the_picture_where_it_is(desk):

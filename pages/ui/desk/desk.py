@@ -19,6 +19,7 @@ from studio import lesson
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "desk"
+SCRIPTS = ("pressed_tab.js", "edges.js")
 # The parts above the dock, in the order in which keys reach them.
 ABOVE = ("strip", "corner", "score", "graph", "inspector")
 
@@ -71,7 +72,6 @@ def unfold() -> None:
 
 @cache
 def _edges() -> Callable[..., object]:
-    html, css, js = (
-        (ASSETS / f"edges.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
-    )
+    html, css = ((ASSETS / f"edges.{kind}").read_text("utf-8") for kind in ("html", "css"))
+    js = "\n".join((ASSETS / name).read_text("utf-8") for name in SCRIPTS)
     return st.components.v2.component("placement_desk", html=html, css=css, js=js)

@@ -4,7 +4,9 @@ To add something is to add a file. Names that begin with an underscore, and "bas
 others share. Listing names imports nothing; a module is imported when what it defines is asked for.
 """
 
+import functools
 import importlib
+import os
 import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,8 +24,7 @@ class Registry:
 
     def names(self) -> tuple[str, ...]:
         """The names of the modules, sorted."""
-        found = (module.name for module in pkgutil.iter_modules(self.path))
-        return tuple(sorted(n for n in found if not n.startswith("_") and n != "base"))
+        return _listed(tuple((folder, os.stat(folder).st_mtime_ns) for folder in self.path))
 
     def get(self, name: str) -> Any:
         """What the module of that name defines; a ValueError lists the names there are."""
@@ -38,3 +39,10 @@ class Registry:
             module = importlib.import_module(f"{self.package}.{name}")
             if hasattr(module, self.attribute):
                 yield getattr(module, self.attribute)
+
+
+# Of folders as they were at a time: a file that comes or goes changes that of its folder.
+@functools.lru_cache(64)
+def _listed(folders: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    found = (module.name for module in pkgutil.iter_modules([path for path, _ in folders]))
+    return tuple(sorted(n for n in found if not n.startswith("_") and n != "base"))

@@ -46,7 +46,11 @@ def _awaited(modules: tuple[str, ...]) -> bytes:
         importlib.import_module(name)
     if num_threads() > 1:
         sys.exit("A module that is imported ahead starts threads; limits would not bind them.")
-    os.write(1, READY)
+    try:
+        os.write(1, READY)
+    except BrokenPipeError:
+        # Whoever started it has gone meanwhile.
+        sys.exit(0)
     # Unbuffered, for what comes after it is for the module.
     limits = _read(int.from_bytes(_read(HEAD), "big"))
     signal.signal(signal.SIGINT, before)

@@ -29,6 +29,8 @@ FLAGS = (
     "--no-first-run",
     # Pages live for seconds: optimising what they run takes longer than it saves.
     "--js-flags=--no-opt --no-maglev",
+    # And what one process has compiled, its next page need not.
+    "--process-per-site",
 )
 
 
@@ -151,31 +153,38 @@ def visitor(playwright, executable, tmp_path_factory):
     context.close()
 
 
+@pytest.fixture(scope="session")
+def guest(visitor, studio_url):
+    """The same, with a page of the studio's that stays, and with it the process of all others."""
+    visitor.new_page().goto(f"{studio_url}/_stcore/health")
+    return visitor
+
+
 @pytest.fixture
-def new_page(visitor, studio_url, studio_log):
+def new_page(guest, studio_url, studio_log):
     """Open as many sessions of the studio as a test asks for; their errors fail the test.
 
     Each has a new project unless the path names one; a bare address would open the last one. It
     begins where models are opened.
     """
-    with _sessions(visitor, studio_url, studio_log) as open_page:
+    with _sessions(guest, studio_url, studio_log) as open_page:
         yield open_page
 
 
 @pytest.fixture(scope="module")
-def lasting_page(visitor, studio_url, studio_log):
+def lasting_page(guest, studio_url, studio_log):
     """The same for the tests of a file that leave a page as they found it, or change it last."""
-    with _sessions(visitor, studio_url, studio_log) as open_page:
+    with _sessions(guest, studio_url, studio_log) as open_page:
         yield open_page
 
 
 @contextmanager
-def _sessions(visitor, studio_url, studio_log):
+def _sessions(guest, studio_url, studio_log):
     pages, errors = [], []
     logged = studio_log.stat().st_size
 
     def open_page(path: str = "model", *, bare: bool = False):
-        page = visitor.new_page()
+        page = guest.new_page()
         pages.append(page)
         page.on("pageerror", lambda error: errors.append(f"page error: {error}"))
         page.on("console", lambda message: errors.extend(_error_in(message)))

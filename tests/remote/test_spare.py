@@ -100,3 +100,19 @@ def test_it_ends_with_who_would_have_sent_it_a_file(tmp_path):
     child.send_signal(signal.SIGINT)
     out, error = child.communicate(timeout=PATIENCE_S)
     assert said == confinement.READY and (out, error, child.returncode) == (b"", b"", 0)
+
+
+def test_it_ends_quietly_where_nobody_waits_for_it_any_more(tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    (tmp_path / "a_module.py").write_text(READING)
+    done = subprocess.run(
+        confinement.waiting_command("a_module", ()),
+        env={**confinement.waiting_variables(os.environ), "PYTHONPATH": path(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        timeout=PATIENCE_S,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,5 +1,6 @@
 """The connection of this process to a cluster, and whom it ends with."""
 
+import logging
 import os
 import signal
 from contextlib import suppress
@@ -52,6 +53,8 @@ def join_cluster(address: str) -> None:
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     # It would print what its nodes say among our answers; whoever is lost is told by us.
     ray._private.worker.print_to_stdstream = _unprinted
+    # It would warn where several clusters run here; it takes the one that was started last.
+    logging.getLogger("ray").setLevel(logging.ERROR)
     try:
         _require_answer(address)
         ray.init(

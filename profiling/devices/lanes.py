@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from placement.core.machine import Device
 from profiling.devices.native import NativeCalls, NativeLanes
 
 Clock = Callable[[], float]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,7 @@ class Lanes:
         for lane in lanes:
             for producer in (p for awaits in lane.awaits for p in awaits):
                 self._there[producer, lane.device.name] = _taken()
-        here = {segment for lane in lanes for segment in lane.segments}
-        self._arriving: dict[int, list[threading.Lock]] = {}
-        for (producer, _), there in self._there.items():
-            if producer not in here:
-                self._arriving.setdefault(producer, []).append(there)
+        self._arriving = arriving(lanes, self._there)
         self._go = [_taken() for _ in lanes]
         self._done = [_taken() for _ in lanes]
         self._threads = [
@@ -202,6 +200,21 @@ class Lanes:
         for producer, resumed in zip(own.producers, own.resumed_s.tolist(), strict=True):
             if not math.isnan(resumed):
                 self._resumed[producer, lane.device.name] = resumed
+
+
+def arriving(lanes: Sequence[Lane], there: Mapping[tuple[int, str], T]) -> dict[int, list[T]]:
+    """By segment that runs elsewhere what stands for its value where a lane awaits it.
+
+    >>> lane = Lane(Device("cpu:0"), (1, 2), ((0,), (1,)))
+    >>> arriving([lane], {(0, "cpu:0"): "a", (1, "cpu:0"): "b"})
+    {0: ['a']}
+    """
+    here = {segment for lane in lanes for segment in lane.segments}
+    found: dict[int, list[T]] = {}
+    for (producer, _), waits in there.items():
+        if producer not in here:
+            found.setdefault(producer, []).append(waits)
+    return found
 
 
 def warm_up() -> None:

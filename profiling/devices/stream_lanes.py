@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from profiling.devices.lanes import Clock, Lane, pin
+from profiling.devices.lanes import Clock, Lane, arriving, pin
 from profiling.devices.native import NativeCalls, NativeLanes
 
 # More samples than there can be.
@@ -80,11 +80,7 @@ class StreamLanes:
             for awaits in lane.awaits
             for producer in awaits
         }
-        here = {segment for lane in lanes for segment in lane.segments}
-        self._arriving: dict[int, list[Locks]] = {}
-        for (producer, _), there in self._there.items():
-            if producer not in here:
-                self._arriving.setdefault(producer, []).append(there)
+        self._arriving = arriving(lanes, self._there)
         self._go = [_taken(depth) for _ in lanes]
         self._done = [_taken(depth) for _ in lanes]
         self._ended_s = [[0.0] * depth for _ in lanes]

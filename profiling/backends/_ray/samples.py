@@ -127,8 +127,10 @@ class HostSamples:
         # once it has what the others made.
         self._gathers = next(iter(made_by), self._hosts[0])
         self._is_made_there = len(made_by) <= 1
-        answers = {h: None if self._is_made_there else made_by[h] for h in made_by}
-        answers |= {} if self._is_made_there else {self._gathers: ()}
+        answers: dict[str, Sequence[str] | None] = {
+            host: made_by.get(host, ()) for host in self._hosts
+        }
+        answers[self._gathers] = None if self._is_made_there else ()
         # One offset for all samples, or the time between two would be off by how sure each is.
         self._here = {host: self._cluster.offset(host).here for host in self._hosts}
         with ExitStack() as channels:
@@ -140,7 +142,7 @@ class HostSamples:
                     [program.number for program in ring],
                     by_host[host],
                     tuple(stage_of),
-                    answers.get(host, None if host == self._gathers else ()),
+                    answers[host],
                 )
                 for host in self._hosts
             }

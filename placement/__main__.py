@@ -71,6 +71,11 @@ def _ended(work: Callable[[], int]) -> int:
     except BrokenPipeError:
         return _unread()
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
+        # Python 3.11 tells of a signal that comes while a class is made as of that class's error.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return fail("Stopped.")
+        if isinstance(error.__cause__, SystemExit):
+            raise error.__cause__ from None
         return fail(str(error) or f"{type(error).__name__}: the computer could not do this.")
     except KeyboardInterrupt:
         return fail("Stopped.")

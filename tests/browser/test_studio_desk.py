@@ -318,6 +318,7 @@ def test_notices_have_one_line_and_all_of_them_one_press_away(new_page, studio, 
         page.wait_for_function("() => !('notices' in document.documentElement.dataset)")
         assert page.evaluate(CUT, NOTICE[1]) == []
         page.keyboard.press("Escape")
+        expect(page.get_by_role("region", name="Presentation")).to_be_hidden()
         page.set_viewport_size({"width": 1440, "height": 900})
         settled(page)
         # A second one: the newest is in sight, and the first one counted.

@@ -153,6 +153,25 @@ def test_a_terminal_shows_how_far_a_search_is_and_ctrl_c_ends_it_with_a_sentence
     assert last == "Stopped."
 
 
+@pytest.mark.parametrize("ends", [KeyboardInterrupt(), SystemExit(143)])
+def test_a_signal_that_comes_while_a_class_is_made_is_no_error_of_that_class(monkeypatch, ends):
+    """As it may while a module is imported; Python 3.11 tells it as a RuntimeError."""
+
+    class Interrupted:
+        def __set_name__(self, owner, name):
+            raise ends
+
+    def importing(options):
+        return type("Imported", (), {"field": Interrupted()})
+
+    monkeypatch.setattr("placement.cli.verbs.placers", importing)
+    done = call_here("placers")
+    if isinstance(ends, SystemExit):
+        assert (done.returncode, done.stdout, done.stderr) == (143, "", "")
+    else:
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", "Stopped.\n")
+
+
 def test_compare_gives_a_row_per_placer(canonical):
     rows = answer("compare", canonical, "--placers", "single,heft,round_robin")
     assert [r["placer"] for r in rows] == ["single", "heft", "round_robin"]

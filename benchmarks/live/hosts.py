@@ -16,6 +16,7 @@ bundled ONNX sample. `--kills` kills actors, nodes and heads instead, as kills.p
 import argparse
 import json
 import statistics
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -29,8 +30,10 @@ import placement as pl
 from benchmarks._shared.figures import parser, table
 from benchmarks._shared.hop import Hop
 from benchmarks.live import kills
+from benchmarks.live.fidelity import models
 from placement.api.place import executor_of
 from placement.core.machine import Machine
+from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.verb_options import CLUSTER, RunOptions, StreamOptions
@@ -181,9 +184,9 @@ def on(machine: Machine, placement: Placement, from_: Machine) -> Placement:
     return replace(placement, machine=machine.name, device_of=moved)
 
 
-def steps(name: str, rows: Rows, over: Machine, here: Machine, rounds: int) -> None:
+def steps(model: Model, rows: Rows, over: Machine, here: Machine, rounds: int) -> None:
     """The placements of a model on two nodes and on two lanes of this process."""
-    model = pl.load(name)
+    name = model.graph.name
     local, away = (
         pl.make_problem(model, machine, pl.profile(model, machine, refresh=True))
         for machine in (here, over)
@@ -211,9 +214,8 @@ def steps(name: str, rows: Rows, over: Machine, here: Machine, rounds: int) -> N
         )
 
 
-def pipeline(name: str, over: Machine, num_samples: int) -> Row:
+def pipeline(model: Model, over: Machine, num_samples: int) -> Row:
     """Two stages over both nodes, and the whole model on the first."""
-    model = pl.load(name)
     profile = pl.profile(model, over)
     problem = pl.make_problem(model, over, profile, objective="throughput")
     found = {}
@@ -225,7 +227,7 @@ def pipeline(name: str, over: Machine, num_samples: int) -> Row:
     (one, one_s), (two, two_s) = found["one"], found["two"]
     return {
         "part": "pipelines",
-        "model": name,
+        "model": model.graph.name,
         "one": one,
         "two": two,
         "ratio": two / one,
@@ -233,9 +235,9 @@ def pipeline(name: str, over: Machine, num_samples: int) -> Row:
     }
 
 
-def searches(name: str) -> Row:
+def searches(model: Model) -> Row:
     """Chains per second of local search on a machine of three devices, wherever these are."""
-    problem = pl.make_problem(pl.load(name), pl.machine("desktop-2x24gb"))
+    problem = pl.make_problem(model, pl.machine("desktop-2x24gb"))
     hosts = executor_of(CLUSTER, problem, print)
     sides = {"one": Threads(1), "threads": HERE, "nodes": hosts}
     took_s = {side: list[float]() for side in sides}
@@ -253,7 +255,7 @@ def searches(name: str) -> Row:
     per_s = {side: NUM_CHAINS / statistics.median(each) for side, each in took_s.items()}
     return {
         "part": "searches",
-        "model": name,
+        "model": model.graph.name,
         "num_units": problem.num_units,
         **per_s,
         "to_one": per_s["nodes"] / per_s["one"],
@@ -268,9 +270,8 @@ def _chains(problem: Problem) -> list[Chain]:
     return [Chain(problem, start, together, seed=seed, kick=3) for seed in range(NUM_CHAINS)]
 
 
-def bits(name: str, over: Machine, here: Machine) -> Row:
+def bits(model: Model, over: Machine, here: Machine) -> Row:
     """Outputs of random placements over both nodes against those of two local lanes."""
-    model = pl.load(name)
     problem, local = problem_of(model, over), problem_of(model, here)
     apart, lanes = backends.compiled(model, over), backends.compiled(model, here)
     feeds, same = lanes.feeds(0, {}), 0
@@ -287,7 +288,7 @@ def bits(name: str, over: Machine, here: Machine) -> Row:
             outputs.append(program.outputs())
             program.close()
         same += same_bits(*outputs)
-    return {"part": "bits", "model": name, "num": len(SEEDS), "same": same}
+    return {"part": "bits", "model": model.graph.name, "num": len(SEEDS), "same": same}
 
 
 def measure(options: argparse.Namespace, rows: Rows, names: Sequence[str]) -> None:
@@ -296,15 +297,17 @@ def measure(options: argparse.Namespace, rows: Rows, names: Sequence[str]) -> No
     over, here = pl.machine("two-lanes" if only_searches else "ray"), pl.machine("two-lanes")
     if "hand-over" in options.part:
         hand_overs(rows)
-    for name in names:
-        if "steps" in options.part and rows.lacks(part="steps", model=name, placement="often"):
-            steps(name, rows, over, here, options.rounds)
-        if "pipelines" in options.part and rows.lacks(part="pipelines", model=name):
-            rows.add(pipeline(name, over, options.samples))
-        if "searches" in options.part and rows.lacks(part="searches", model=name):
-            rows.add(searches(name))
-        if "bits" in options.part and rows.lacks(part="bits", model=name):
-            rows.add(bits(name, over, here))
+    with tempfile.TemporaryDirectory() as folder:
+        for model in models(names, Path(folder)):
+            name = model.graph.name
+            if "steps" in options.part and rows.lacks(part="steps", model=name, placement="often"):
+                steps(model, rows, over, here, options.rounds)
+            if "pipelines" in options.part and rows.lacks(part="pipelines", model=name):
+                rows.add(pipeline(model, over, options.samples))
+            if "searches" in options.part and rows.lacks(part="searches", model=name):
+                rows.add(searches(model))
+            if "bits" in options.part and rows.lacks(part="bits", model=name):
+                rows.add(bits(model, over, here))
 
 
 def show(rows: Rows) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.compiled.jit import jit
+from placement.compiled.jit import inlined, jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 
@@ -58,7 +58,7 @@ def build(
     return net, number, buffer, buffer.size
 
 
-@jit
+@inlined
 def strides(net: Net, h: int) -> tuple[int, int, int]:
     """Where the matrix of half-edge h starts, and its steps by own and by other alternative."""
     if h % 2 == 0:
@@ -66,7 +66,7 @@ def strides(net: Net, h: int) -> tuple[int, int, int]:
     return net.at[h // 2], 1, net.num_alts[net.node[h]]
 
 
-@jit
+@inlined
 def unlink(net: Net, h: int) -> None:
     for side in (h, h ^ 1):
         x, before, after = net.node[side], net.previous[side], net.following[side]
@@ -79,7 +79,7 @@ def unlink(net: Net, h: int) -> None:
         net.degree[x] -= 1
 
 
-@jit
+@inlined
 def _link(net: Net, h: int, x: int) -> None:
     net.node[h] = x
     net.previous[h], net.following[h] = -1, net.head[x]
@@ -89,7 +89,7 @@ def _link(net: Net, h: int, x: int) -> None:
     net.degree[x] += 1
 
 
-@jit
+@inlined
 def _half_edge(net: Net, x: int, y: int) -> int:
     """The half-edge at x of the edge between x and y, -1 if there is none."""
     swap = net.degree[y] < net.degree[x]

@@ -104,6 +104,7 @@ def reductions(
     work, buffer = fast.begin(*packed, max_expanded)
     net, (num_nodes,) = work.net, work.choice.shape
     reduce_next = getattr(fast.reduce_next, "py_func", fast.reduce_next)
+    choose_back = getattr(fast.choose_back, "py_func", fast.choose_back)
     heap = getattr(fast.ranked, "py_func", fast.ranked)(work)
     while heap:
         x = heap[0] % num_nodes
@@ -116,7 +117,7 @@ def reductions(
         choices = tuple((y, int(work.choice[y])) for y in chosen)
         yield Reduction(KINDS[kind], int(x), neighbours, costs, choices)
     for position in range(int(work.counts[fast.REDUCED]) - 1, -1, -1):
-        x = fast.choose_back(work, buffer, position)
+        x = choose_back(work, buffer, position)
         choice = int(work.choice[x])
         yield Reduction("back", x, (), _costs(net, x), ((x, choice),))
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.compiled.jit import jit
+from placement.compiled.jit import inlined, jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.pbqp.core_compiled import Core, solve_core
@@ -79,7 +79,7 @@ def ranked(work: Work) -> list[int]:
     return heap
 
 
-@jit
+@inlined
 def reduce_next(
     work: Work, buffer: Floats, heap: list[int], exact_nodes: int
 ) -> tuple[Floats, int, int]:
@@ -93,7 +93,6 @@ def reduce_next(
     x, rank = key % num_nodes, key // num_nodes
     if not net.alive[x] or rank != _rank(net.degree[x], most):
         return buffer, -1, -1
-    kind = rank
     if rank <= 2:
         buffer = _with_room(net, buffer, counts[USED], x)
         first, second, num_edges, used = _eliminate(net, buffer, counts[EDGES], counts[USED], x)
@@ -101,29 +100,29 @@ def reduce_next(
         place = counts[REDUCED]
         work.order[place, 0], work.order[place, 1], work.order[place, 2] = x, first, second
         counts[REDUCED] += 1
-        touched = np.array([first, second])
-    else:
-        none = np.empty(0, np.int64)
-        core = _component(net, x, exact_nodes) if counts[BUDGET] > 0 else none
-        if core.size > 0:
-            found, spent = solve_core(_core_of(net, buffer, core), counts[BUDGET])
-            counts[BUDGET] -= spent
-            if found[0] >= 0:
-                for position in range(core.size):
-                    choice[core[position]] = found[position]
-                    net.alive[core[position]] = False
-                return buffer, x, CORE
-        touched = _fix(net, buffer, x, choice)
-        counts[FIXED] += 1
-        kind = RN
-    for h in touched:
-        if h >= 0:
-            y = net.node[h ^ 1]
-            heapq.heappush(heap, _rank(net.degree[y], most) * num_nodes + y)
-    return buffer, x, kind
+        for h in (first, second):
+            if h >= 0:
+                y = net.node[h ^ 1]
+                heapq.heappush(heap, _rank(net.degree[y], most) * num_nodes + y)
+        return buffer, x, rank
+    none = np.empty(0, np.int64)
+    core = _component(net, x, exact_nodes) if counts[BUDGET] > 0 else none
+    if core.size > 0:
+        found, spent = solve_core(_core_of(net, buffer, core), counts[BUDGET])
+        counts[BUDGET] -= spent
+        if found[0] >= 0:
+            for position in range(core.size):
+                choice[core[position]] = found[position]
+                net.alive[core[position]] = False
+            return buffer, x, CORE
+    for h in _fix(net, buffer, x, choice):
+        y = net.node[h ^ 1]
+        heapq.heappush(heap, _rank(net.degree[y], most) * num_nodes + y)
+    counts[FIXED] += 1
+    return buffer, x, RN
 
 
-@jit
+@inlined
 def choose_back(work: Work, buffer: Floats, position: int) -> int:
     """Back-propagation: the node that was taken out at this position chooses; which one it is."""
     x = work.order[position, 0]
@@ -199,7 +198,7 @@ def _eliminate(
     return first, second, num_edges, used + net.num_alts[y] * width if is_new else used
 
 
-@jit
+@inlined
 def _least(net: Net, buffer: Floats, x: int, first: int, j: int, second: int, k: int) -> float:
     """Least cost of node x when its neighbours choose j and k (second is -1 where it has one)."""
     start, own, other = strides(net, first)
@@ -249,7 +248,7 @@ def _fix(net: Net, buffer: Floats, x: int, choice: Ints) -> Ints:
     return touched
 
 
-@jit
+@inlined
 def _answer(net: Net, buffer: Floats, x: int, first: int, second: int, choice: Ints) -> int:
     """Back-propagation: the cheapest alternative of x now that its neighbours have chosen."""
     best, best_value = 0, np.inf

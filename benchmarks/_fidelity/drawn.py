@@ -57,9 +57,7 @@ def _hybrid_tower(net: Network, chance: np.random.Generator, size: int) -> tuple
     return _over_rows(net, chance, net.conv(x, made, width, 1), size * size, made)
 
 
-def _stages(
-    net: Network, chance: np.random.Generator, size: int, num: int
-) -> tuple[str, int, int]:
+def _stages(net: Network, chance: np.random.Generator, size: int, num: int) -> tuple[str, int, int]:
     """Stages of convolutions, each half as high and wide: the last values, channels and side."""
     width = 8 * int(chance.integers(2, 6))
     x = net.op("Relu", net.conv("input", width, 3, 3, stride=2))

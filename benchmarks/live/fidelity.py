@@ -6,7 +6,8 @@
 For each model: each lane alone, the whole CPU as one device, HEFT, `auto`, moves as by hand, and
 random placements that change the device rarely to often. Steps run turn by turn in one process,
 the profile comes right before them, a run of the whole CPU, whose threads keep trying, after them.
-Without models: all bundled ONNX networks and six that are built here. The error is predicted /
+Without models: all bundled ONNX networks and six that are built here; `drawn-N` is the network that
+seed N draws (`_fidelity/drawn.py`), which nobody chose. The error is predicted /
 measured median - 1. "Drift removed" is the absolute error of all but the lanes alone, once
 predictions are scaled by what these take beside their prediction: that is by how much the computer
 has changed since the profile. Turns during which the other hardware thread of a core was busy are
@@ -194,10 +195,15 @@ def summary(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def models(names: Iterable[str], folder: Path) -> Iterable[Model]:
+    """Models that are written here, drawn by chance (`drawn-N`), in files, or bundled."""
+    from benchmarks._fidelity import drawn
     from benchmarks._fidelity.networks import WRITTEN
 
     for name in names:
-        path = WRITTEN[name](folder) if name in WRITTEN else Path(name)
+        if seeded := drawn.NAME.fullmatch(name):
+            path = drawn.drawn(int(seeded[1]), folder)
+        else:
+            path = WRITTEN[name](folder) if name in WRITTEN else Path(name)
         yield loaders.load(str(path)) if path.is_file() else pl.load(name)
 
 

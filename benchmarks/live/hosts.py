@@ -142,9 +142,9 @@ def hand_overs(rows: Rows) -> None:
         graph = back.experimental_compile(_buffer_size_bytes=SIZES[-1] + 2**16)
     with ExitStack() as ending:
         ending.callback(graph.teardown, kill_actors=True)
-        ending.enter_context(cluster.channels({(source, target): SIZES[-1], (target, source): 0}))
-        if not (cluster.has_channels(source, target) and cluster.has_channels(target, source)):
-            raise ValueError("No channels join these nodes, as where an object store is full.")
+        cluster.join([(source, target), (target, source)])
+        if not (cluster.has_channel(source, target) and cluster.has_channel(target, source)):
+            raise ValueError("These nodes do not reach each other.")
         for num_bytes in SIZES:
             if not rows.lacks(part="hand-over", num_bytes=num_bytes):
                 continue

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -198,8 +199,8 @@ def during_a_training(
     return listener.told(), reached
 
 
-def when_channels_are_made(nodes: Nodes, what: str) -> None:
-    """Have the actor or the node of beta killed the moment that alpha makes its next channel."""
+def when_hosts_connect(nodes: Nodes, what: str) -> None:
+    """Have the actor or the node of beta killed the moment that alpha connects to another host."""
     import ray
 
     nodes.machine()
@@ -209,17 +210,15 @@ def when_channels_are_made(nodes: Nodes, what: str) -> None:
 
 
 def _kill_first(worker: Any, pid: int) -> None:
-    from ray.experimental.channel.shared_memory_channel import Channel
+    connect = socket.create_connection
 
-    register = Channel.ensure_registered_as_writer
-
-    def killing(channel: Channel) -> None:
-        # Ray has memory for it on both sides, and tells the other side of it next.
-        Channel.ensure_registered_as_writer = register
+    def killing(*given: Any) -> socket.socket:
+        # Alpha has been told where to find beta.
+        socket.create_connection = connect
         os.kill(pid, signal.SIGKILL)
-        register(channel)
+        return connect(*given)
 
-    Channel.ensure_registered_as_writer = killing
+    socket.create_connection = killing  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -310,8 +309,8 @@ def of_a_head(nodes: Nodes, chance: random.Random) -> list[Ended]:
         # Of those that have one home one runs at a time.
         apart = {"PLACEMENT_STUDIO_HOME": stack.enter_context(TemporaryDirectory())}
         training = stack.enter_context(_started("train", **apart))
-        # Hosts with channels take all of a core's time, in a step or not, so the run, which is at
-        # its steps sooner, is not to wait there while the training's hosts open their model.
+        # The run, which is at its steps sooner, is not to wait there while the training's hosts
+        # open their model.
         _await(training, event="progress", what="preparing to train")
         both = [stack.enter_context(_started("run")), training]
         for process in both:

@@ -38,7 +38,7 @@ from tests.thorough import either
 
 ONCE = RunOptions(steps=2, warmup=1)
 # They are closed sooner, however busy this computer is.
-CLOSED_S = 60.0
+CLOSED_S, WAITED_S = 60.0, 2.0
 SMALL = [
     ("onnx-squeezenet", {}),
     ("onnx-shufflenet", {}),
@@ -79,11 +79,12 @@ def test_outputs_are_those_of_two_local_lanes_to_the_bit(machine, name, dims):
 
 
 def channels_of(hosts):
-    """Whom hosts have channels to, and from whom."""
+    """Whom hosts send to by channels, and from whom they hear."""
     import ray
 
     def ends(worker):
-        return sorted(worker._outgoing), sorted(worker._incoming)
+        heard = worker._door.hosts if worker._door else []
+        return sorted(host for host, out in worker._outgoing.items() if out.is_open), heard
 
     workers = backends.get("ray").cluster().workers
     return dict(
@@ -91,30 +92,27 @@ def channels_of(hosts):
     )
 
 
-def have_none(hosts):
-    """Whether hosts have no channels, once they had time to close what they were told to."""
-    end_s = time.monotonic() + CLOSED_S
-    while any(map(any, channels_of(hosts).values())) and time.monotonic() < end_s:
-        time.sleep(0.1)
-    return not any(map(any, channels_of(hosts).values()))
+def test_hosts_that_are_connected_stay_so_and_take_no_core_for_it(cluster, tmp_path):
+    import psutil
 
-
-def test_hosts_have_channels_as_long_as_somebody_uses_any(machine):
-    """Ray's threads look at each of them all the while, whether or not anything is sent."""
+    model, machine = diamond(tmp_path), cluster.machine()
+    problem = problem_of(model, machine)
+    apart = problem.placement_of([i % 2 for i in range(problem.num_units)])
+    run_to_the_end(model, problem, apart, RunOptions(steps=2))
     over, both = backends.get("ray").cluster(), ("alpha", "beta")
-    there, back = {("alpha", "beta"): 1000}, {("beta", "alpha"): 1000}
-    with over.channels(there):
-        with over.channels({**there, **back}):
-            assert over.has_channels("alpha", "beta") and over.has_channels("beta", "alpha")
-        # Whoever asks the cluster anew meanwhile uses the same ones.
-        after = over.anew()
-        with after.channels(there):
-            assert after.has_channels("beta", "alpha")
-        assert channels_of(both) == {"alpha": (["beta"], ["beta"]), "beta": (["alpha"], ["alpha"])}
-    assert have_none(both)
-    with after.channels(there):
-        assert after.has_channels("alpha", "beta")
-    assert have_none(both)
+    assert over.has_channel("alpha", "beta") and over.has_channel("beta", "alpha")
+    expected = {"alpha": (["beta"], ["beta"]), "beta": (["alpha"], ["alpha"])}
+    assert channels_of(both) == expected
+    actors = [psutil.Process(cluster.own_worker(host).pid) for host in both]
+    before_s = sum(sum(actor.cpu_times()[:2]) for actor in actors)
+    time.sleep(WAITED_S)
+    after_s = sum(sum(actor.cpu_times()[:2]) for actor in actors)
+    # Ray's channels would take all of a core; what Ray does besides is a few hundredths.
+    assert after_s - before_s < 0.25 * WAITED_S
+    # Whoever asks the cluster anew meanwhile uses the same ones.
+    after = over.anew()
+    after.join([("alpha", "beta")])
+    assert after.has_channel("beta", "alpha") and channels_of(both) == expected
 
 
 def test_hosts_that_are_left_close_what_a_run_had_between_them(cluster, tmp_path):
@@ -131,9 +129,13 @@ def test_hosts_that_are_left_close_what_a_run_had_between_them(cluster, tmp_path
         left, _, run = run_to_the_end(
             model, problem, apart, RunOptions(steps=2), emit=hear, placer="single"
         )
-        assert before["alpha"] == (["gamma"], ["beta"])
+        assert "gamma" in before["alpha"][0] and "beta" in before["alpha"][1]
         assert [d.name for d in left.machine.devices] == ["alpha/cpu:0", "beta/cpu:0"]
-        assert run.measured.outputs_match and have_none(("alpha", "beta"))
+        assert run.measured.outputs_match
+        end_s = time.monotonic() + CLOSED_S
+        while "gamma" in str(channels_of(("alpha", "beta"))) and time.monotonic() < end_s:
+            time.sleep(0.1)
+        assert "gamma" not in str(channels_of(("alpha", "beta")))
 
 
 @pytest.mark.parametrize("seed", range(either(1, 3)))
@@ -167,7 +169,6 @@ def test_a_pipeline_gives_every_sample_its_outputs_to_the_bit(machine, name, dim
     spans = [s for s in found.run.timeline.spans if s.kind == "compute"]
     assert {s.device for s in spans} == {s.device for s in schedule.segments}
     assert all(found.busy_s[s.device] > 0.0 for s in schedule.segments)
-    assert have_none(("alpha", "beta"))
 
 
 def test_outputs_of_a_sample_come_together_from_all_hosts(machine, tmp_path):
@@ -238,7 +239,7 @@ def test_a_sample_that_hangs_is_ended_on_all_hosts_and_these_go_on(machine, tmp_
     release(programs, [ring])
     few = {"rounds": np.full(1, 3)}
     after = stream(problem, schedule, options, model=model, inputs=few, baselines=False)
-    assert after.bit_equal and have_none(("alpha", "beta"))
+    assert after.bit_equal
 
 
 @pytest.mark.parametrize("fails", ["a segment", "an arrival"])
@@ -278,7 +279,6 @@ def test_a_sample_that_fails_ends_the_pipeline_with_the_reason(machine, tmp_path
                 ring.begin(sample + 6, 0)
     finally:
         release(programs, [ring])
-    assert have_none(("alpha", "beta"))
 
 
 def test_as_many_samples_are_in_flight_as_may_be(machine, tmp_path):

@@ -1,233 +1,264 @@
-"""Values of a step between hosts, by the shared-memory channels of Ray's compiled graphs.
+"""Values of a step between hosts: from actor to actor, by a connection of their own.
 
 A call of an actor goes through queues at both ends, and what is above 100 KB waits for the object
-directory of its owner, too. A channel is memory on either side: what is written here Ray copies
-there, and a thread that reads it is woken. That memory is taken from the object store for good, so
-what is very large goes by calls, which are no slower then.
-
-Ray's node there writes a message in the thread that does everything else, and waits without a
-limit for whoever should have read the one before: where that actor was killed, the node answers
-nobody any more, not even who asks how the actor is. So a message is written only where the reader
-has said that the one before it has been read. The channels of a pair of hosts take turns, and are
-a window of messages that may be under way, as that of TCP (RFC 9293).
+directory of its owner, too. Ray's channels in shared memory, which its compiled graphs use, are
+quicker, but whoever waits for one tries again and again: with some of them lanes had half of their
+core left. Nobody computes while a connection (TCP, RFC 9293) waits. It carries the bytes of arrays
+and no objects, so that nothing that comes is ever run; whoever connects has to know a secret that
+Ray tells the hosts of a cluster alone. Like all that Ray sends it is not encrypted.
 """
 
-import itertools
+import hmac
+import math
+import secrets
+import socket
+import struct
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
-# Messages from one host to another that may be under way; who has read half of them says so.
-WINDOW = 4
-# What a message needs beside its values, and the most that goes by a channel.
-FRAME_BYTES, MOST_BYTES = 2**16, 2**24
-_LEAST_BYTES = 2**20
-# Nobody waits to write: what was there before has been read.
-WRITE_S = 30.0
-# How long channels are read after the last message, and how often whoever reads looks up.
-LINGER_S, LOOK_S = 2.0, 0.5
-# What was read: the attempt to connect two hosts that made the channels, and how many messages.
-Read = tuple[int, int]
-NOTHING: Read = (-1, 0)
-Told = Callable[[int, int, Mapping[str, Any], Read], None]
+import msgspec
+import numpy as np
+
+# To be connected, to say who one is, and to have a message taken.
+CONNECT_S, GREETING_S, SEND_S = 5.0, 5.0, 30.0
+SECRET_BYTES, HELLO = 32, b"\x01"
+# Kinds of numpy's numbers, whose bytes mean the same on all hosts of one kind of processor.
+_PLAIN = "biufc"
+_SIZE, _MOST_HEAD_BYTES = struct.Struct("!I"), 2**26
+# Where an array begins in memory, and buffers in one call of the system.
+_ALIGNED, _AT_ONCE = 64, 512
+Told = Callable[[str, int, int, Mapping[str, Any]], object]
+
+
+class Laid(msgspec.Struct, frozen=True, array_like=True):
+    """How the bytes of an array are to be read."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class Named(msgspec.Struct, frozen=True, array_like=True):
+    """A value: an array, or a list of some."""
+
+    name: str
+    is_list: bool
+    arrays: tuple[Laid, ...]
+
+
+class Head(msgspec.Struct, frozen=True, array_like=True):
+    """What comes before the bytes of a message: of which segment of which program it is."""
+
+    number: int
+    segment: int
+    values: tuple[Named, ...]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """Where a host is reached, and the secret that opens it."""
+
+    address: str
+    port: int
+    secret: bytes
 
 
 class Outgoing:
-    """The channels from the host of this process to another one, which its lanes share."""
+    """The channel from the host of this process to another one, which its lanes share.
 
-    def __init__(self, reader: Any, node_id: str, num_bytes: int, attempt: int) -> None:
-        import ray
-        from ray.experimental.channel.shared_memory_channel import Channel
+    OSError where the other host cannot be reached so.
+    """
 
-        writer = ray.get_runtime_context().current_actor
-        self.reader, self.num_bytes = reader, num_bytes
-        self.channels = tuple(
-            Channel(writer, [(reader, node_id)], num_bytes) for _ in range(WINDOW)
-        )
-        self._window = Window(attempt)
+    def __init__(self, own: str, reader: Any, entry: Entry) -> None:
+        self.reader, self.entry, self.is_open = reader, entry, True
+        self._lock = threading.Lock()
+        self._socket = socket.create_connection((entry.address, entry.port), CONNECT_S)
+        try:
+            name = own.encode()
+            self._socket.settimeout(GREETING_S)
+            self._socket.sendall(entry.secret + _SIZE.pack(len(name)) + name)
+            # Only then its reader is there.
+            if self._socket.recv(len(HELLO)) != HELLO:
+                raise ConnectionError("the other host does not know this one")
+        except OSError:
+            self._socket.close()
+            raise
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.settimeout(SEND_S)
 
-    def send(self, number: int, segment: int, values: Mapping[str, Any], read: Read) -> bool:
-        """Give a message away, which is copied; False where it is too large, or must wait.
-
-        It says what this host has `read` of the other one. A RayError says that the channel was
-        closed.
-        """
-        if sum(map(_num_bytes, values.values())) + FRAME_BYTES > self.num_bytes:
-            return False
-        turn = self._window.enter()
-        if turn is None:
-            return False
-        channel = self.channels[turn % len(self.channels)]
-        channel.write((number, segment, values, read), WRITE_S)
+    def send(self, number: int, segment: int, values: Mapping[str, Any]) -> bool:
+        """Give a message away; False where it has to go another way."""
+        named, buffers = [], list[memoryview]()
+        for name, value in values.items():
+            is_list = isinstance(value, list | tuple)
+            arrays = [_plain(each) for each in (value if is_list else [value])]
+            if any(array is None for array in arrays):
+                return False
+            laid = tuple(Laid(a.dtype.str, a.shape) for a in arrays if a is not None)
+            named.append(Named(name, is_list, laid))
+            buffers += [memoryview(a.reshape(-1).view(np.uint8)) for a in arrays if a is not None]
+        head = msgspec.msgpack.encode(Head(number, segment, tuple(named)))
+        first = memoryview(_SIZE.pack(len(head)) + head)
+        with self._lock:
+            try:
+                _send(self._socket, [first, *(b for b in buffers if b.nbytes)])
+            except OSError:
+                # Half of a message may be there, which only an end tells from a whole one.
+                self.close()
+                return False
         return True
 
-    def was_read(self, read: Read) -> None:
-        """Take note of what the other host has read."""
-        self._window.was_read(read)
-
     def close(self) -> None:
-        """End whoever writes and whoever reads."""
-        for channel in self.channels:
-            with suppress(Exception):
-                channel.close()
+        """End whoever reads."""
+        self.is_open = False
+        _end(self._socket)
 
 
-class Window:
-    """Which messages may be under way: WINDOW more than have been read.
+class Door:
+    """Where other hosts connect to this process; what they send is `told` in a thread of each.
 
-    >>> window = Window(attempt=3)
-    >>> [window.enter() for _ in range(5)]
-    [0, 1, 2, 3, None]
-    >>> window.was_read((2, 4)), window.enter(), window.was_read((3, 1)), window.enter()
-    (None, None, None, 4)
+    Arrays are memory of the channel, which whoever is told may not keep. Errors of a message are
+    theirs to note: here they end nothing.
     """
 
-    def __init__(self, attempt: int) -> None:
-        self._attempt, self._num_sent, self._num_read = attempt, 0, 0
-        self._lock = threading.Lock()
-
-    def enter(self) -> int | None:
-        """The number of the message that may go now, if one may."""
-        with self._lock:
-            if self._num_sent - self._num_read >= WINDOW:
-                return None
-            self._num_sent += 1
-            return self._num_sent - 1
-
-    def was_read(self, read: Read) -> None:
-        """So many have been read; what is said of earlier channels is too late."""
-        attempt, num_read = read
-        with self._lock:
-            if attempt == self._attempt:
-                self._num_read = max(self._num_read, num_read)
-
-
-class Attention:
-    """Whether messages are expected now. Ray takes a core's time from whoever waits for one."""
-
-    def __init__(self) -> None:
-        self._lock, self._awake = threading.Lock(), threading.Event()
-        self._num_held, self._until_s = 0, 0.0
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Messages are expected all the while."""
-        with self._lock:
-            self._num_held += 1
-        self._awake.set()
-        try:
-            yield
-        finally:
-            self.wake()
-            with self._lock:
-                self._num_held -= 1
-
-    def wake(self) -> None:
-        """Messages are expected for a while from now on."""
-        with self._lock:
-            self._until_s = time.monotonic() + LINGER_S
-        self._awake.set()
-
-    def look_up(self) -> None:
-        """Have all who wait see whether it is over for them."""
-        self._awake.set()
-
-    def wait(self, is_over: Callable[[], bool]) -> None:
-        """Return once messages are expected, or it is over."""
-        while not is_over():
-            self._awake.wait()
-            with self._lock:
-                if self._num_held or time.monotonic() < self._until_s:
-                    return
-                self._awake.clear()
-
-
-class Incoming:
-    """The channels from another host to this process, read by turns in a thread until it is closed.
-
-    Arrays of a message are memory of the channel, which whoever is told may not keep. Errors of
-    a message are theirs to note; here they end nothing, for a channel that is not read blocks
-    whoever writes. `say` tells the other host what was read, where no message does in time.
-    """
-
-    def __init__(
-        self,
-        channels: Sequence[Any],
-        attempt: int,
-        told: Told,
-        say: Callable[[Read], object],
-        attention: Attention,
-    ) -> None:
-        self._told, self._say, self._attention = told, say, attention
-        self._attempt, self._num_read, self._num_said, self._is_over = attempt, 0, 0, False
-        for channel in channels:
-            # What is written before somebody is known to read is never told.
-            channel.ensure_registered_as_reader()
-        threading.Thread(target=self._go, args=(channels,), name="channels", daemon=True).start()
+    def __init__(self, address: str, told: Told) -> None:
+        self._told, self._lock = told, threading.Lock()
+        self._incoming: dict[str, socket.socket] = {}
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._socket = socket.create_server((address, 0), family=family)
+        port = int(self._socket.getsockname()[1])
+        self.entry = Entry(address, port, secrets.token_bytes(SECRET_BYTES))
+        threading.Thread(target=self._open, name="door", daemon=True).start()
 
     @property
-    def read(self) -> Read:
-        """What was read so far."""
-        return self._attempt, self._num_read
+    def hosts(self) -> list[str]:
+        """Who is connected."""
+        with self._lock:
+            return sorted(self._incoming)
 
-    def has_said(self, read: Read) -> None:
-        """The other host gets to know of this."""
-        self._num_said = max(self._num_said, read[1])
-
-    def _go(self, channels: Sequence[Any]) -> None:
-        for channel in itertools.cycle(channels):
-            message = self._next(channel)
-            if message is None:
-                return
-            with suppress(Exception):
-                self._told(*message)
-            # Only then its memory is free, and may be said to be.
-            del message
-            self._num_read += 1
-            if self._num_read - self._num_said >= WINDOW // 2:
-                read = self.read
-                self._say(read)
-                self.has_said(read)
-            self._attention.wake()
-
-    def _next(self, channel: Any) -> Any:
-        """The next message, once there is one; None when all is over."""
-        from ray.exceptions import GetTimeoutError, RayChannelTimeoutError, RayError
-
-        while True:
-            self._attention.wait(lambda: self._is_over)
-            if self._is_over:
-                return None
-            try:
-                return channel.read(LOOK_S)
-            except (GetTimeoutError, RayChannelTimeoutError):
-                continue
-            except RayError:  # closed
-                return None
+    def forget(self, host: str) -> None:
+        """Hear no more of that host."""
+        with self._lock:
+            found = self._incoming.pop(host, None)
+        _end(found)
 
     def close(self) -> None:
-        """Read no more; a host that is lost closes nothing itself."""
-        self._is_over = True
-        self._attention.look_up()
+        """Let nobody in any more."""
+        # To close it alone would leave the thread that waits for others.
+        _end(self._socket)
+        for host in self.hosts:
+            self.forget(host)
+
+    def _open(self) -> None:
+        while True:
+            try:
+                found, _ = self._socket.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self._read, args=(found,), name="channel", daemon=True).start()
+
+    def _read(self, found: socket.socket) -> None:
+        """All messages of one that has connected, if it may."""
+        host = ""
+        try:
+            host = self._greeted(found)
+            for number, segment, values in _messages(found):
+                with suppress(Exception):
+                    self._told(host, number, segment, values)
+        except (OSError, EOFError, ValueError):
+            """It has ended, or was none of us."""
+        finally:
+            with self._lock:
+                if self._incoming.get(host) is found:
+                    del self._incoming[host]
+            found.close()
+
+    def _greeted(self, found: socket.socket) -> str:
+        """The host that has connected, in the place of its connection before."""
+        found.settimeout(GREETING_S)
+        if not hmac.compare_digest(_exactly(found, SECRET_BYTES), self.entry.secret):
+            raise EOFError
+        host = _sized(found).decode()
+        self.forget(host)
+        with self._lock:
+            self._incoming[host] = found
+        found.settimeout(None)
+        # Of a host that has lost its power nothing is heard otherwise.
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        found.sendall(HELLO)
+        return host
 
 
-def room(num_bytes: int) -> int:
-    """How large channels are made for messages of so many bytes: seldom anew.
+def _messages(found: socket.socket) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """What comes by a connection; the memory of each message is that of the next one."""
+    decoder, memory = msgspec.msgpack.Decoder(Head), np.empty(0, np.uint8)
+    while True:
+        head = decoder.decode(_sized(found))
+        sizes = [_num_bytes(laid) for value in head.values for laid in value.arrays]
+        starts = np.cumsum([0, *(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]).tolist()
+        if starts[-1] > memory.size:
+            memory = np.empty(2 * starts[-1], np.uint8)
+        places = [memory[at : at + size] for at, size in zip(starts, sizes, strict=False)]
+        for place in places:
+            _fill(found, place.data)
+        arrays, values = iter(places), dict[str, Any]()
+        for value in head.values:
+            read = [
+                next(arrays).view(np.dtype(laid.dtype)).reshape(laid.shape) for laid in value.arrays
+            ]
+            # Lists are not copied by those who take them.
+            values[value.name] = [each.copy() for each in read] if value.is_list else read[0]
+        yield head.number, head.segment, values
 
-    >>> room(1000) == 2**20, room(2**20) == 2**21, room(2**40) == MOST_BYTES + FRAME_BYTES
-    (True, True, True)
-    """
-    needed = min(num_bytes, MOST_BYTES) + FRAME_BYTES
-    size = _LEAST_BYTES
-    while size < needed:
-        size *= 2
-    return min(size, MOST_BYTES + FRAME_BYTES)
+
+def _plain(value: Any) -> Any:
+    """The value as an array whose bytes can be sent, None where there are none."""
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in _PLAIN:
+        return None
+    return np.ascontiguousarray(value).reshape(value.shape)
 
 
-def _num_bytes(value: Any) -> int:
-    """Bytes of an array, or of the arrays of a list."""
-    if isinstance(value, list | tuple):
-        return sum(map(_num_bytes, value))
-    return int(getattr(value, "nbytes", 0))
+def _num_bytes(laid: Laid) -> int:
+    return math.prod(laid.shape) * np.dtype(laid.dtype).itemsize
+
+
+def _send(to: socket.socket, buffers: Sequence[memoryview]) -> None:
+    """All of these bytes, one after the other."""
+    left = list(buffers)[::-1]
+    while left:
+        num_sent = to.sendmsg(left[: -_AT_ONCE - 1 : -1])
+        while left and num_sent >= left[-1].nbytes:
+            num_sent -= left.pop().nbytes
+        if num_sent:
+            left[-1] = left[-1][num_sent:]
+
+
+def _sized(found: socket.socket) -> bytes:
+    """Bytes that come after their number."""
+    (num_bytes,) = _SIZE.unpack(_exactly(found, _SIZE.size))
+    if num_bytes > _MOST_HEAD_BYTES:
+        raise EOFError
+    return _exactly(found, num_bytes)
+
+
+def _exactly(found: socket.socket, num_bytes: int) -> bytes:
+    place = bytearray(num_bytes)
+    _fill(found, memoryview(place))
+    return bytes(place)
+
+
+def _fill(found: socket.socket, place: memoryview) -> None:
+    """Read as many bytes as there is room for; EOFError where the other end has none."""
+    while place.nbytes:
+        num_read = found.recv_into(place, 0, socket.MSG_WAITALL)
+        if not num_read:
+            raise EOFError
+        place = place[num_read:]
+
+
+def _end(found: socket.socket | None) -> None:
+    """Close a socket, and wake whoever waits for it."""
+    if found is not None:
+        with suppress(OSError):
+            found.shutdown(socket.SHUT_RDWR)
+        found.close()

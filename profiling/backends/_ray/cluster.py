@@ -3,8 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -16,12 +15,10 @@ from placement.core.decoding import shown
 from placement.core.machine import Machine
 from placement.core.verb_options import MOST_IN_FLIGHT
 from profiling.backends._ray.alive import Address, NoAnswer, answers, watch
-from profiling.backends._ray.channels import room
 from profiling.backends._ray.clocks import HostClock, Offset
 from profiling.backends._ray.connection import join_cluster, needed
 from profiling.backends._ray.hosts import ROOT, Facts, Host, address_of, boot_id, hosts_of
 from profiling.backends._ray.machine import machine_of
-from profiling.backends._ray.pairs import Pairs
 from profiling.backends._ray.worker import Worker
 from profiling.backends.base import ClusterEnded, Counted, DevicesLost
 
@@ -32,8 +29,8 @@ GLANCE_S = 0.1
 START_S = 60.0
 # Calls that an actor answers side by side: as many as there may be samples, and some.
 AT_ONCE = MOST_IN_FLIGHT + 32
-# Tells apart what comes of one attempt to connect two hosts and of the one before.
-_attempts = itertools.count()
+# Hosts, from and to.
+Pair = tuple[str, str]
 
 
 class Cluster:
@@ -53,7 +50,8 @@ class Cluster:
         self.address, self.lost, self._looked_s = address, set[str](), 0.0
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
-        self._pairs: Pairs = Pairs() if before is None else before._pairs
+        # By pair whether it has a channel; who is not named was never asked.
+        self._joined: dict[Pair, bool] = {} if before is None else dict(before._joined)
         self._watched: threading.Event = threading.Event() if before is None else before._watched
         self._tell_end: Callable[[], object] | None = ended
         if ended is None and before is not None:
@@ -75,7 +73,7 @@ class Cluster:
             lost = before.lost | gone | before._ended()
             self.workers |= {n: actor for n, actor in before.workers.items() if n not in lost}
             self._facts |= {n: facts for n, facts in before._facts.items() if n not in lost}
-            self._pairs.leave(lost)
+            self._part(lost)
             for name, other in itertools.product(tuple(self.workers), sorted(lost)):
                 # Nobody waits for this: one that has ended, too, is missed soon enough.
                 self.begin(name, "forget", other)
@@ -100,6 +98,16 @@ class Cluster:
         ready, _ = ray.wait(list(asked), num_returns=len(asked), timeout=LOOK_S)
         return {asked[ref] for ref in ready if self._is_end(ref)}
 
+    def _is_end(self, ref: Any) -> bool:
+        """Whether an actor has ended before it answered."""
+        try:
+            ray.get(ref)
+        except RayTaskError:
+            return False
+        except RayError:
+            return True
+        return False
+
     def anew(self) -> "Cluster":
         """The cluster as it is now."""
         return Cluster(self.address, self)
@@ -111,7 +119,7 @@ class Cluster:
 
     def dismiss(self) -> None:
         """Let the actors end; what hosts have said of themselves is known still."""
-        self._pairs.leave(set(self.hosts))
+        self._part(set(self.hosts))
         self.workers.clear()
 
     def leave(self) -> None:
@@ -181,95 +189,25 @@ class Cluster:
         """Every host with what it says of itself."""
         return [(host, self.facts[name]) for name, host in self.hosts.items()]
 
-    @contextmanager
-    def channels(self, num_bytes: Mapping[tuple[str, str], int]) -> Iterator[None]:
-        """Have channels for messages of so many bytes between pairs of hosts, from and to.
+    def join(self, pairs: Iterable[Pair]) -> None:
+        """Have channels between pairs of hosts, from and to, as long as their actors live.
 
-        One pair after the other, each tried with a message: made side by side some never carry
-        anything. A pair without channels sends by calls. They are closed when nobody uses any, of
-        this cluster or of those before it.
+        A pair of which one cannot be reached by the other sends by calls.
         """
-        self._pairs.num_users += 1
-        try:
-            for pair, size in num_bytes.items():
-                if room(size) > self._pairs.rooms.get(pair, 0):
-                    self._await_closed()
-                    # Where this ends in the middle there may be some.
-                    self._pairs.joined[pair] = self.workers[pair[0]], self.workers[pair[1]]
-                    if not self._joins(*pair, size):
-                        self._pairs.joined.pop(pair, None)
-                    self._pairs.rooms[pair] = room(size)
-            yield
-        finally:
-            self._pairs.num_users -= 1
-            if not self._pairs.num_users:
-                self._pairs.close()
+        for source, target in pairs:
+            if (source, target) not in self._joined:
+                entry = self.ask(target, "entry", timeout_s=START_S)
+                reader = self.workers[target]
+                is_joined = self.ask(source, "connect", target, reader, entry, timeout_s=START_S)
+                self._joined[source, target] = is_joined
 
-    def _await_closed(self) -> None:
-        """Wait until hosts have closed what they were told to, and not what is made next."""
-        until_s = time.monotonic() + START_S
-        while self._pairs.closing and time.monotonic() < until_s:
-            host, ref = self._pairs.closing.pop()
-            if not ray.wait([ref], timeout=LOOK_S)[0] and host in self.hosts:
-                self._require_alive([host])
-                self._pairs.closing.append((host, ref))
+    def has_channel(self, source: str, target: str) -> bool:
+        """Whether what one host sends to another goes by a channel."""
+        return self._joined.get((source, target), False)
 
-    def has_channels(self, source: str, target: str) -> bool:
-        """Whether what one host sends to another goes by channels."""
-        return (source, target) in self._pairs.joined
-
-    def _joins(self, source: str, target: str, num_bytes: int) -> bool:
-        """Make channels from one host to another; whether they carry messages."""
-        attempt, ask = next(_attempts), partial(self.ask, timeout_s=START_S)
-        reader, node_id = self.workers[target], self.hosts[target].node_id
-        # Channels themselves never come here: who has them waits for their hosts at its end.
-        made = self.begin(source, "connect", target, reader, node_id, room(num_bytes), attempt)
-        try:
-            with suppress(TimeoutError):
-                ask(target, "listen", source, self.workers[source], made, attempt)
-                times = ask(source, "greet", target, attempt)
-                if times and ask(target, "was_greeted", attempt, times):
-                    return True
-            ask(source, "disconnect", target)
-        except DevicesLost:
-            if not self._has_ended(target):
-                raise
-            self._start_anew(source, made)
-            raise self._lost(target) from None
-        return False
-
-    def _start_anew(self, source: str, made: Any) -> None:
-        """Have a new actor where one made channels to a host that has ended meanwhile.
-
-        Ray ends the actor for that, at once or whenever it gets to know, but where it has told
-        that it could not. Its host is not lost.
-        """
-        ready, _ = ray.wait([made], timeout=0.0)
-        if not ready or self._is_end(made):
-            self._pairs.leave({source})
-            with suppress(Exception):
-                ray.kill(self.workers.pop(source))
-        self.lost.discard(source)
-
-    def _is_end(self, ref: Any) -> bool:
-        """Whether an actor has ended before it answered."""
-        try:
-            ray.get(ref)
-        except RayTaskError:
-            return False
-        except RayError:
-            return True
-        return False
-
-    def _has_ended(self, host: str) -> bool:
-        """Whether the actor of a host, or its node, is no more."""
-        try:
-            self.settled({host: self.begin(host, "clock")}, LOOK_S, alone=True)
-        except DevicesLost:
-            return True
-        except TimeoutError:
-            return False
-        return False
+    def _part(self, hosts: Set[str]) -> None:
+        """Those hosts, or their actors, are no more."""
+        self._joined = {p: known for p, known in self._joined.items() if hosts.isdisjoint(p)}
 
     def ask(self, host: str, what: str, *values: Any, timeout_s: float | None = None) -> Any:
         """What a host answers, its errors and its end as ours."""

@@ -8,7 +8,7 @@ import copy
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import Any
 
 import ray
@@ -106,19 +106,8 @@ class RayCompiled(Compiled):
             for host in used
         }
         told: dict[str, Opened] = self.cluster.settled(asked, READY_S)
-        crossing = self._crossing(leaving, on)
+        crossing = {(on[segment], host) for segment, to in leaving.items() for host, _ in to}
         return tuple(RayProgram(self, n, told, schedule, on, crossing, held) for n in numbers)
-
-    def _crossing(self, leaving: Leaving, on: Sequence[str]) -> dict[tuple[str, str], int]:
-        """Bytes of the largest message from one host to another in a step."""
-        num_bytes = {renewal.made: renewal.num_bytes for renewal in self.renewals}
-        num_bytes |= {tensor.name: tensor.num_bytes for tensor in self.kernels.tensors}
-        found: dict[tuple[str, str], int] = {}
-        for segment, to in leaving.items():
-            for host, names in to:
-                pair, size = (on[segment], host), sum(num_bytes[name] for name in names)
-                found[pair] = max(found.get(pair, 0), size)
-        return found
 
     def _holders(
         self, renewal: Renewal, schedule: Schedule, on: Sequence[str], used: Sequence[str]
@@ -189,11 +178,11 @@ class RayProgram(Program):
         told: Mapping[str, Opened],
         schedule: Schedule | None,
         on: Sequence[str],
-        crossing: Mapping[tuple[str, str], int] | None = None,
+        crossing: Iterable[tuple[str, str]] = (),
         held: Mapping[Renewal, Sequence[str]] | None = None,
     ) -> None:
         self.cluster, self.number, self.on = compiled.cluster, number, tuple(on)
-        self.crossing = dict(crossing or {})
+        self.crossing = tuple(sorted(crossing))
         self.hosts = tuple(told)
         self._kernels, self._schedule = compiled.kernels, schedule
         self._held, self._has_begun = held or {}, False
@@ -337,16 +326,12 @@ class HostLanes:
         # Who only keeps state has a step, too, which ends when that has come.
         by_host |= {host: [] for host in program.hosts if program.moves_on and host not in by_host}
         self._hosts = tuple(by_host)
-        with ExitStack() as channels:
-            channels.enter_context(self._cluster.channels(program.crossing))
-            asked = {
-                host: self._cluster.begin(
-                    host, "carry", program.number, own, num_segments, bool(program.crossing)
-                )
-                for host, own in by_host.items()
-            }
-            self._cluster.settled(asked, READY_S)
-            self._channels = channels.pop_all()
+        self._cluster.join(program.crossing)
+        asked = {
+            host: self._cluster.begin(host, "carry", program.number, own, num_segments)
+            for host, own in by_host.items()
+        }
+        self._cluster.settled(asked, READY_S)
 
     def step(self, timeout_s: float) -> Step:
         asked = {
@@ -384,7 +369,6 @@ class HostLanes:
 
     def close(self) -> bool:
         """True: what is still inside a segment is the hosts' to wait for."""
-        self._channels.close()
         return True
 
 

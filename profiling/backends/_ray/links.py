@@ -32,10 +32,10 @@ def link_seconds(cluster: Cluster, source: str, target: str) -> list[float]:
     from profiling.measuring.links import one_way_s
 
     found = []
-    with cluster.channels({(source, target): SIZES[-1], (target, source): 0}):
-        for num_bytes in SIZES:
-            asked = {source: _begun(cluster, source, target, num_bytes)}
-            found.append(median(cluster.settled(asked, LIMIT_S)[source][WARMUP:]))
+    cluster.join([(source, target), (target, source)])
+    for num_bytes in SIZES:
+        asked = {source: _begun(cluster, source, target, num_bytes)}
+        found.append(median(cluster.settled(asked, LIMIT_S)[source][WARMUP:]))
     return one_way_s(found)
 
 
@@ -50,9 +50,7 @@ def link_costs(
 
     hosts = tuple(dict.fromkeys(device.host for device in devices))
     ways = [(a, b) for a in hosts for b in hosts if a != b]
-    # None are closed before all have been measured.
-    with cluster.channels({}):
-        between = {(a, b): fit(SIZES, link_seconds(cluster, a, b)) for a, b in ways}
+    between = {(a, b): fit(SIZES, link_seconds(cluster, a, b)) for a, b in ways}
     away = [d for d in devices if not d.on_host]
     out, back = (
         {d.name: _copy_cost(cluster, d, from_device=is_out) for d in away}
@@ -92,17 +90,14 @@ def link_cards(cluster: Cluster, devices: Sequence[Device]) -> Mapping[tuple[str
     hosts = tuple(dict.fromkeys(device.host for device in devices))
     ways = [(a, b) for a in hosts for b in hosts if a != b]
     leaving = {a: [way for way in ways if way[0] == a] for a in hosts}
-    with cluster.channels({}):
-        alone_s = {way: _together_s(cluster, [way]) for way in ways}
+    alone_s = {way: _together_s(cluster, [way]) for way in ways}
 
-        def shares(crossing: Sequence[Way]) -> bool:
-            return is_shared(_together_s(cluster, crossing), [alone_s[way] for way in crossing])
+    def shares(crossing: Sequence[Way]) -> bool:
+        return is_shared(_together_s(cluster, crossing), [alone_s[way] for way in crossing])
 
-        # To one other host two at once, as two lanes send.
-        shared = [
-            a for a, own in leaving.items() if own and shares(own * 2 if len(own) < 2 else own)
-        ]
-        beside = [(a, b) for a in shared for b in shared if a < b and shares([(a, b), (b, a)])]
+    # To one other host two at once, as two lanes send.
+    shared = [a for a, own in leaving.items() if own and shares(own * 2 if len(own) < 2 else own)]
+    beside = [(a, b) for a in shared for b in shared if a < b and shares([(a, b), (b, a)])]
     return {
         (a.name, b.name): card
         for card, members in cards_of(shared, beside).items()
@@ -137,15 +132,14 @@ def cards_of(shared: Sequence[str], beside: Collection[Way]) -> Mapping[str, Col
 
 def _together_s(cluster: Cluster, ways: Sequence[Way]) -> float:
     """Seconds that the largest messages take by these ways at the same time."""
-    sizes = {(b, a): 0 for a, b in ways} | dict.fromkeys(ways, SIZES[-1])
-    with cluster.channels(sizes):
-        asked = [(a, _begun(cluster, a, b, SIZES[-1])) for a, b in ways]
-        told = [cluster.settled({host: ref}, LIMIT_S)[host] for host, ref in asked]
+    cluster.join(way for a, b in ways for way in ((a, b), (b, a)))
+    asked = [(a, _begun(cluster, a, b, SIZES[-1])) for a, b in ways]
+    told = [cluster.settled({host: ref}, LIMIT_S)[host] for host, ref in asked]
     return max(float(median(each[WARMUP:])) for each in told)
 
 
 def _begun(cluster: Cluster, source: str, target: str, num_bytes: int) -> Any:
     """Some rounds of sending, begun, as values go there in a run."""
-    joined = cluster.has_channels(source, target) and cluster.has_channels(target, source)
+    joined = cluster.has_channel(source, target) and cluster.has_channel(target, source)
     actor = None if joined else cluster.workers[target]
     return cluster.begin(source, "sent_s", target, actor, num_bytes, ROUNDS + WARMUP)

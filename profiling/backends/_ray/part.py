@@ -154,7 +154,7 @@ class Part:
         try:
             self.arrive(segment, values)
         except Exception as error:
-            # Its traceback has the values, and with them memory that the channel needs.
+            # Its traceback has the values, which are the channel's.
             self.errors.append(error.with_traceback(None))
             self.stop()
 

@@ -8,7 +8,6 @@ segments nobody asks the process that waits for the samples.
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -133,21 +132,19 @@ class HostSamples:
         answers[self._gathers] = None if self._is_made_there else ()
         # One offset for all samples, or the time between two would be off by how sure each is.
         self._here = {host: self._cluster.offset(host).here for host in self._hosts}
-        with ExitStack() as channels:
-            channels.enter_context(self._cluster.channels(ring[0].crossing))
-            asked = {
-                host: self._cluster.begin(
-                    host,
-                    "stream",
-                    [program.number for program in ring],
-                    by_host[host],
-                    tuple(stage_of),
-                    answers[host],
-                )
-                for host in self._hosts
-            }
-            self._cluster.settled(asked, READY_S)
-            self._channels = channels.pop_all()
+        self._cluster.join(ring[0].crossing)
+        asked = {
+            host: self._cluster.begin(
+                host,
+                "stream",
+                [program.number for program in ring],
+                by_host[host],
+                tuple(stage_of),
+                answers[host],
+            )
+            for host in self._hosts
+        }
+        self._cluster.settled(asked, READY_S)
 
     def begin(self, sample: int, feed: int) -> None:
         begin, number = self._cluster.begin, self._number
@@ -195,5 +192,4 @@ class HostSamples:
 
     def close(self) -> bool:
         """True: what is still inside a segment is the hosts' to wait for."""
-        self._channels.close()
         return True

@@ -10,17 +10,15 @@ import os
 import platform
 import threading
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from placement.core.machine import Machine
 from placement.core.schedule import Schedule
-from profiling.backends._ray.channels import NOTHING, Attention, Incoming, Outgoing, Read
+from profiling.backends._ray.channels import Door, Entry, Outgoing
 from profiling.backends._ray.hosts import (
     STUDIO,
     Accelerator,
@@ -42,9 +40,9 @@ from profiling.devices.local import accelerators
 from profiling.measuring.load import counters
 
 LIBRARIES = ("numpy", "onnx", "onnxruntime", "torch", "ray")
-# Messages that belong to no program: a question and its answer, for links, and a first one.
-ASKED, ANSWERED, GREETED = -1, -2, -3
-LIMIT_S, GREETING_S = 30.0, 2.0
+# Messages that belong to no program: a question and its answer, for links.
+ASKED, ANSWERED = -1, -2
+LIMIT_S = 30.0
 
 
 class Worker:
@@ -57,11 +55,10 @@ class Worker:
         self._parts: dict[int, Part] = {}
         self._streams: dict[int, SampleLanes] = {}
         self._outgoing: dict[str, Outgoing] = {}
-        self._incoming: dict[str, Incoming] = {}
-        self._attention = Attention()
+        self._door: Door | None = None
         self._questions = itertools.count()
-        # Answers and first messages that have come, by kind and number.
-        self._heard, self._hearing = Counter[tuple[int, int]](), threading.Condition()
+        # Questions that have been answered.
+        self._answered, self._hearing = set[int](), threading.Condition()
 
     def facts(self) -> Facts:
         """Versions, the CPU as one device, and which computer this is."""
@@ -107,20 +104,24 @@ class Worker:
         }
         return there, own_s + share * float(times.user + times.system), share
 
-    def connect(
-        self, host: str, reader: Any, node_id: str, num_bytes: int, attempt: int
-    ) -> tuple[Any, ...]:
-        """Make channels for messages of so many bytes to another host's actor on a node.
+    def entry(self) -> Entry | None:
+        """Where other hosts connect to this one; None where it cannot be reached."""
+        if self._door is None:
+            with suppress(OSError):
+                self._door = Door(self._host.address, self.told)
+        return None if self._door is None else self._door.entry
 
-        There are none where the object store has no room for them.
-        """
-        from ray.exceptions import ObjectStoreFullError
-
+    def connect(self, host: str, reader: Any, entry: Entry | None) -> bool:
+        """Have a channel to another host's actor; False where it has to be called."""
+        before = self._outgoing.get(host)
+        if before is not None and before.is_open and before.entry == entry:
+            # Somebody may be sending by it.
+            return True
         self.disconnect(host)
-        with suppress(ObjectStoreFullError):
-            self._outgoing[host] = Outgoing(reader, node_id, num_bytes, attempt)
-            return self._outgoing[host].channels
-        return ()
+        if entry is not None:
+            with suppress(OSError):
+                self._outgoing[host] = Outgoing(self._host.name, reader, entry)
+        return host in self._outgoing
 
     def disconnect(self, host: str) -> None:
         """Send to that host by calls from now on."""
@@ -128,76 +129,28 @@ class Worker:
         if before is not None:
             before.close()
 
-    def listen(self, host: str, writer: Any, channels: Sequence[Any], attempt: int) -> None:
-        """Take what comes by these channels of another host's actor from now on, and by no earlier
-        ones.
-        """
-
-        def say(read: Read) -> None:
-            writer.was_read.remote(self._host.name, read)
-
-        if host in self._incoming:
-            self._incoming[host].close()
-        told = partial(self.told, host)
-        self._incoming[host] = Incoming(channels, attempt, told, say, self._attention)
-
-    def was_read(self, host: str, read: Read) -> None:
-        """That host has read so much of what was sent to it by channels."""
-        outgoing = self._outgoing.get(host)
-        if outgoing is not None:
-            outgoing.was_read(read)
-
     def forget(self, host: str) -> None:
-        """That host is no more, or nobody sends anything there for now."""
+        """That host is no more."""
         self.disconnect(host)
-        if host in self._incoming:
-            self._incoming.pop(host).close()
-
-    def expect(self) -> None:
-        """Messages of another host will come soon."""
-        self._attention.wake()
-
-    def greet(self, host: str, attempt: int) -> int:
-        """Send a first message by each channel; how many there are, 0 where one is not read."""
-        outgoing = self._outgoing.get(host)
-        if outgoing is None:
-            return 0
-        sent = [self._sends(host, GREETED, attempt, {}) for _ in outgoing.channels]
-        return len(sent) if all(sent) else 0
-
-    def was_greeted(self, attempt: int, times: int) -> bool:
-        """Whether so many first messages of this attempt to connect have come."""
-        with self._attention.held():
-            return self._has_heard(GREETED, attempt, times, GREETING_S)
+        if self._door is not None:
+            self._door.forget(host)
 
     def _sends(self, host: str, number: int, segment: int, values: Values) -> bool:
         """Send a message by a channel; whether that could be."""
-        outgoing, incoming = self._outgoing.get(host), self._incoming.get(host)
-        if outgoing is None:
-            return False
-        read = NOTHING if incoming is None else incoming.read
-        is_sent = outgoing.send(number, segment, values, read)
-        if is_sent and incoming is not None:
-            incoming.has_said(read)
-        return is_sent
+        outgoing = self._outgoing.get(host)
+        return outgoing is not None and outgoing.send(number, segment, values)
 
-    def told(self, host: str, number: int, segment: int, values: Values, read: Read) -> None:
+    def told(self, host: str, number: int, segment: int, values: Values) -> None:
         """A message of another host has come, by a channel or a call."""
-        self.was_read(host, read)
         if number == ASKED:
             self.copied(values)
             self._say(host, ANSWERED, segment, {})
-        elif number in (ANSWERED, GREETED):
+        elif number == ANSWERED:
             with self._hearing:
-                self._heard[number, segment] += 1
+                self._answered.add(segment)
                 self._hearing.notify_all()
         else:
             self.deliver(number, segment, values)
-
-    def _has_heard(self, kind: int, number: int, times: int, timeout_s: float) -> bool:
-        """Wait until so many messages of that kind and number have come; whether they have."""
-        with self._hearing:
-            return self._hearing.wait_for(lambda: self._heard[kind, number] >= times, timeout_s)
 
     def copied(self, values: Values) -> None:
         """Take what is sent for the sake of its time: what a segment reads is copied."""
@@ -212,30 +165,28 @@ class Worker:
         import ray
 
         value, found = np.ones(num_bytes, np.uint8), list[float]()
-        if actor is None:
-            ray.get(self._outgoing[other].reader.expect.remote(), timeout=LIMIT_S)
-        with self._attention.held():
-            for _ in range(rounds):
-                began_s = time.perf_counter()
-                if actor is None:
-                    self._ask(other, {self._host.name: value})
-                else:
-                    ray.get(actor.copied.remote({self._host.name: value}), timeout=LIMIT_S)
-                found.append(time.perf_counter() - began_s)
+        for _ in range(rounds):
+            began_s = time.perf_counter()
+            if actor is None:
+                self._ask(other, {self._host.name: value})
+            else:
+                ray.get(actor.copied.remote({self._host.name: value}), timeout=LIMIT_S)
+            found.append(time.perf_counter() - began_s)
         return found
 
     def _say(self, host: str, number: int, segment: int, values: Values) -> None:
-        """Send a message by a channel, or by a call while those are taken."""
+        """Send a message by a channel, or by a call where that has ended."""
         if not self._sends(host, number, segment, values):
-            reader = self._outgoing[host].reader
-            reader.told.remote(self._host.name, number, segment, values, NOTHING)
+            self._outgoing[host].reader.told.remote(self._host.name, number, segment, values)
 
     def _ask(self, other: str, values: Values) -> None:
         """Send values by a channel and wait for the answer to these."""
         number = next(self._questions)
         self._say(other, ASKED, number, values)
-        if not self._has_heard(ANSWERED, number, 1, LIMIT_S):
-            raise TimeoutError(f"Host {other!r} gave no answer within {LIMIT_S:g} s.")
+        with self._hearing:
+            if not self._hearing.wait_for(lambda: number in self._answered, LIMIT_S):
+                raise TimeoutError(f"Host {other!r} gave no answer within {LIMIT_S:g} s.")
+            self._answered.remove(number)
 
     def compile(self, key: str, shipment: Shipment, machine: Machine) -> Kernels:
         """Open a model and let the runtime of its format optimise it for all devices alike.
@@ -294,18 +245,12 @@ class Worker:
     def run(self, number: int, segment: int) -> tuple[float, float]:
         return self._parts[number].run(segment)
 
-    def carry(
-        self, number: int, lanes: Sequence[Lane], num_segments: int, by_channels: bool
-    ) -> None:
-        """Have lanes for the steps of a program, which send by channels where these are and this is
-        wanted, else by calls.
-        """
-        send = self._sends if by_channels else _never
-        self._parts[number].carry(lanes, num_segments, send)
+    def carry(self, number: int, lanes: Sequence[Lane], num_segments: int) -> None:
+        """Have lanes for the steps of a program."""
+        self._parts[number].carry(lanes, num_segments, self._sends)
 
     def step(self, number: int, timeout_s: float) -> Times:
-        with self._attention.held():
-            return self._parts[number].step(timeout_s, self._models.has)
+        return self._parts[number].step(timeout_s, self._models.has)
 
     def stream(
         self,
@@ -319,8 +264,7 @@ class Worker:
         self._streams[numbers[0]] = SampleLanes(parts, lanes, stage_of, self._sends, answers)
 
     def sample(self, number: int, sample: int, feed: int) -> Sampled:
-        with self._attention.held():
-            return self._streams[number].sample(sample, feed)
+        return self._streams[number].sample(sample, feed)
 
     def end_stream(self, number: int, limit: int) -> None:
         self._streams[number].end(limit)
@@ -365,8 +309,3 @@ class Worker:
         part = self._parts.pop(number, None)
         if part is not None:
             part.close()
-
-
-def _never(host: str, number: int, segment: int, values: Values) -> bool:
-    """Send nothing by channels."""
-    return False

@@ -1,143 +1,227 @@
-"""What hosts send to each other, over channels by hand in place of Ray's."""
+"""What hosts send to each other, over connections of this process with itself."""
 
-import sys
+import socket
 import threading
-import weakref
-from types import ModuleType, SimpleNamespace
+from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 from placement.core.machine import Device
-from profiling.backends._ray import worker
-from profiling.backends._ray.channels import NOTHING, WINDOW, Attention, Incoming, Outgoing
+from profiling.backends._ray import channels
+from profiling.backends._ray.channels import Door, Entry, Outgoing
 from profiling.backends._ray.hosts import Host
 from profiling.backends._ray.part import Part
-from profiling.backends._ray.worker import GREETED, Worker
+from profiling.backends._ray.worker import Worker
 from profiling.devices.lanes import Lane
 
-LONG_S = 60.0
+HERE, LONG_S = "127.0.0.1", 60.0
 
 
-class RayError(Exception):
-    """What Ray raises where a channel was closed."""
+class Heard:
+    """Messages that have come, copied, for their memory is the channel's."""
 
+    def __init__(self):
+        self.messages, self._new = [], threading.Condition()
 
-class RayChannelTimeoutError(RayError):
-    """What it raises where nobody reads."""
-
-
-class GetTimeoutError(RayError):
-    """What it raises where nobody writes."""
-
-
-class Channel:
-    """Messages by hand, closed after the last."""
-
-    def __init__(self, *messages):
-        self.messages, self.closed, self.kept = list(messages), threading.Event(), []
-
-    def ensure_registered_as_reader(self):
-        """Nothing is missed here."""
-
-    def read(self, timeout=None):
-        if not self.messages:
-            self.closed.set()
-            raise RayError
-        message = self.messages.pop(0)
-        # As with Ray's, memory of a message is the channel's again before the next is read.
-        self.kept.append([weakref.ref(value) for value in message[2].values()])
-        assert not any(ref() is not None for row in self.kept[:-1] for ref in row)
-        return message
-
-    def write(self, message, timeout=None):
-        assert not self.messages, "a node with two messages of one channel waits for its reader"
-        self.messages.append(message)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def ray():
-    """As much of Ray as channels ask for, be it installed or not."""
-    shared = "ray.experimental.channel.shared_memory_channel"
-    names = ("ray", "ray.exceptions", "ray.experimental", "ray.experimental.channel", shared)
-    found = {name: ModuleType(name) for name in names}
-    context = SimpleNamespace(current_actor=None)
-    found["ray"].get_runtime_context = lambda: context
-    for error in (RayError, RayChannelTimeoutError, GetTimeoutError):
-        setattr(found["ray.exceptions"], error.__name__, error)
-    found[shared].Channel = lambda *settings: Channel()
-    with pytest.MonkeyPatch.context() as patched:
-        for name, module in found.items():
-            patched.setitem(sys.modules, name, module)
-        yield
-
-
-def values():
-    return {"x": np.ones(3)}
-
-
-def test_a_channel_is_read_on_after_a_message_that_fails():
-    heard = []
-
-    def told(number, segment, values, read):
-        heard.append(number)
-        if number < 2:
+    def __call__(self, host, number, segment, values):
+        copies = {
+            n: [*map(np.copy, v)] if isinstance(v, list) else v.copy() for n, v in values.items()
+        }
+        with self._new:
+            self.messages.append((host, number, segment, copies))
+            self._new.notify_all()
+        if number < 0:
             raise KeyError(number)
 
-    channel, attention = Channel(*((n, 0, values(), NOTHING) for n in range(4))), Attention()
-    with attention.held():
-        Incoming([channel], 0, told, [].append, attention)
-        assert channel.closed.wait(LONG_S) and heard == [0, 1, 2, 3]
+    def of(self, num):
+        """The first so many, once they have come."""
+        with self._new:
+            assert self._new.wait_for(lambda: len(self.messages) >= num, LONG_S)
+        return self.messages[:num]
 
 
-def test_channels_are_read_by_turns_and_half_a_window_is_said():
-    heard, said, attention = [], [], Attention()
-    channels = [Channel(*((n, 0, {}, NOTHING) for n in range(i, 9, 4))) for i in range(WINDOW)]
-    with attention.held():
-        incoming = Incoming(channels, 5, lambda n, *_: heard.append(n), said.append, attention)
-        assert channels[1].closed.wait(LONG_S) and heard == list(range(9))
-    assert said == [(5, 2), (5, 4), (5, 6), (5, 8)] and incoming.read == (5, 9)
+@pytest.fixture
+def heard():
+    return Heard()
 
 
-@given(st.lists(st.sampled_from(["send", "read", "hear", "hear of others"]), max_size=60))
-def test_no_node_gets_a_second_message_before_the_first_was_read(events):
-    """Whenever a reader ends: its channels refuse a second message."""
-    outgoing = Outgoing(None, "node", 2**20, 7)
-    sent = num_read = heard = 0
-    for event in events:
-        if event == "send":
-            is_sent = outgoing.send(0, sent, values(), NOTHING)
-            assert is_sent == (sent - heard < WINDOW), "no more and no fewer than fit"
-            sent += is_sent
-        elif event == "read" and num_read < sent:
-            message = outgoing.channels[num_read % WINDOW].messages.pop()
-            assert message[1] == num_read, "read in the order in which they were sent"
-            num_read += 1
-        elif event == "hear":
-            heard = num_read
-            outgoing.was_read((7, num_read))
-        else:
-            outgoing.was_read((6, sent))
+@pytest.fixture
+def door(heard):
+    opened = Door(HERE, heard)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def outgoing(door):
+    made = Outgoing("alpha", None, door.entry)
+    yield made
+    made.close()
+
+
+NUMBERS = st.one_of(
+    arrays.boolean_dtypes(),
+    arrays.integer_dtypes(endianness="="),
+    arrays.unsigned_integer_dtypes(endianness="="),
+    arrays.floating_dtypes(endianness="=", sizes=(16, 32, 64)),
+    arrays.complex_number_dtypes(endianness="=", sizes=(64, 128)),
+)
+ANY = arrays.arrays(NUMBERS, arrays.array_shapes(min_dims=0, min_side=0, max_side=5))
+VALUES = st.dictionaries(st.text(max_size=8), ANY | st.lists(ANY, max_size=3), max_size=4)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=5))
+def test_values_come_in_order_as_they_were_to_the_bit(sent):
+    heard = Heard()
+    door = Door(HERE, heard)
+    outgoing = Outgoing("alpha", None, door.entry)
+    for segment, values in enumerate(sent):
+        # As well those of which memory holds every second number.
+        assert outgoing.send(7, segment, {n: _apart(v) for n, v in values.items()})
+    for segment, (host, number, found, values) in enumerate(heard.of(len(sent))):
+        assert (host, number, found) == ("alpha", 7, segment) and values.keys() == sent[
+            segment
+        ].keys()
+        for name, value in sent[segment].items():
+            both = (value, values[name]) if isinstance(value, list) else ([value], [values[name]])
+            assert len(both[0]) == len(both[1])
+            for one, other in zip(*both, strict=True):
+                assert one.dtype == other.dtype and one.shape == other.shape
+                assert one.tobytes() == other.tobytes()
+    outgoing.close()
+    door.close()
+
+
+def _apart(value):
+    if isinstance(value, list):
+        return [_apart(each) for each in value]
+    return np.stack([value, value], axis=-1)[..., 0] if value.ndim else value
+
+
+def test_large_values_of_many_threads_come_whole(heard, outgoing):
+    size, threads, each = 300_000, 4, 10
+
+    def send(number):
+        for segment in range(each):
+            assert outgoing.send(number, segment, {"x": np.full(size, number + segment / 100)})
+
+    senders = [threading.Thread(target=send, args=(n,)) for n in range(threads)]
+    for sender in senders:
+        sender.start()
+    found = heard.of(threads * each)
+    for _, number, segment, values in found:
+        assert values["x"].shape == (size,) and np.all(values["x"] == number + segment / 100)
+    for sender in senders:
+        sender.join()
+    assert sorted((n, s) for _, n, s, _ in found) == [
+        (n, s) for n in range(threads) for s in range(each)
+    ]
+
+
+def test_a_channel_is_read_on_after_a_message_that_fails(heard, outgoing):
+    for number in (-1, -2, 3):
+        assert outgoing.send(number, 0, {"x": np.ones(3)})
+    assert [number for _, number, _, _ in heard.of(3)] == [-1, -2, 3]
+
+
+@pytest.mark.parametrize(
+    "value", [np.array(["a"], dtype=object), np.array(["a"]), [np.ones(1), None], None, {"a": 1}]
+)
+def test_what_is_no_array_of_numbers_goes_another_way(heard, outgoing, value):
+    assert not outgoing.send(7, 0, {"x": np.ones(1), "y": value})
+    assert outgoing.send(7, 1, {"x": np.ones(1)})
+    assert [segment for _, _, segment, _ in heard.of(1)] == [1]
+
+
+def test_nobody_without_the_secret_comes_in(heard, door, outgoing, monkeypatch):
+    wrong = Entry(door.entry.address, door.entry.port, bytes(channels.SECRET_BYTES))
+    with pytest.raises(OSError):
+        Outgoing("alpha", None, wrong)
+    # Nor who says nothing, or half of it.
+    monkeypatch.setattr(channels, "GREETING_S", 0.1)
+    for said in (b"", door.entry.secret[:-1], door.entry.secret[:-1] + b"?"):
+        with socket.create_connection((door.entry.address, door.entry.port)) as silent:
+            silent.sendall(said)
+            assert silent.recv(1) == b""
+    assert door.hosts == ["alpha"] and outgoing.send(7, 0, {}) and len(heard.of(1)) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"\xff" * 64, id="too long"),
+        pytest.param(b"\0\0\0\x04abcd", id="no head"),
+        pytest.param(b"\0\0\0\0", id="nothing"),
+        pytest.param(b"\0\0", id="half"),
+    ],
+)
+def test_a_message_of_another_kind_ends_its_connection_alone(heard, door, said):
+    name = b"gamma"
+    with socket.create_connection((door.entry.address, door.entry.port)) as strange:
+        strange.sendall(door.entry.secret + len(name).to_bytes(4, "big") + name)
+        assert strange.recv(1) == channels.HELLO and door.hosts == ["gamma"]
+        strange.sendall(said)
+        strange.shutdown(socket.SHUT_WR)
+        # At once where something is left that nobody reads.
+        with suppress(ConnectionResetError):
+            assert strange.recv(1) == b""
+    other = Outgoing("alpha", None, door.entry)
+    assert other.send(7, 0, {}) and heard.of(1)[0][0] == "alpha"
+    other.close()
+
+
+def test_whoever_sends_to_a_host_that_has_ended_is_told_so(door, outgoing):
+    door.close()
+    while outgoing.send(7, 0, {"x": np.ones(1000)}):
+        """What has left before nobody takes back."""
+    assert not outgoing.is_open and not outgoing.send(7, 0, {})
+    with pytest.raises(OSError):
+        Outgoing("alpha", None, door.entry)
+
+
+def test_a_host_that_connects_again_is_heard_by_its_new_connection(heard, door, outgoing):
+    again = Outgoing("alpha", None, door.entry)
+    assert again.send(7, 1, {}) and heard.of(1) == [("alpha", 7, 1, {})] and door.hosts == ["alpha"]
+    while outgoing.send(7, 0, {"x": np.ones(1000)}):
+        """It ends once that is noticed."""
+    assert again.send(7, 2, {}) and heard.of(2)[1][2] == 2
+    again.close()
 
 
 @pytest.fixture
 def hosts():
     """Workers of two hosts, sender and reader."""
-    found = [Worker(Host(name, name, "127.0.0.1", 0, 1)) for name in ("alpha", "beta")]
+    found = [Worker(Host(name, name, HERE, 0, 1)) for name in ("alpha", "beta")]
     yield found
     for each in found:
+        each.forget("alpha"), each.forget("beta")
         each._models._folder.cleanup()
 
 
-def test_first_messages_that_come_late_are_not_taken_for_those_of_another_pair(hosts, monkeypatch):
-    monkeypatch.setattr(worker, "GREETING_S", 0.0)
-    own, channel = hosts[0], Channel((GREETED, 5, {}, NOTHING), (GREETED, 5, {}, NOTHING))
-    with own._attention.held():
-        own.listen("beta", Actor(hosts[1]), [channel], 5)
-        assert channel.closed.wait(LONG_S)
-    assert not own.was_greeted(6, 2) and own.was_greeted(5, 2)
+def test_who_is_connected_stays_so(hosts):
+    sender, reader = hosts
+    assert sender.connect("beta", None, reader.entry())
+    first = sender._outgoing["beta"]
+    assert sender.connect("beta", None, reader.entry()) and sender._outgoing["beta"] is first
+    first.close()
+    assert sender.connect("beta", None, reader.entry()) and sender._outgoing["beta"] is not first
+
+
+def test_a_host_that_cannot_be_reached_is_called(hosts):
+    sender, reader = hosts
+    entry = reader.entry()
+    reader._door.close()
+    assert not sender.connect("beta", Actor(reader), entry) and not sender.connect(
+        "beta", None, None
+    )
+    # 192.0.2.0/24 is nobody's (RFC 5737).
+    reader._host, reader._door = Host("away", "away", "192.0.2.1", 0, 1), None
+    assert reader.entry() is None
 
 
 class Refusing:
@@ -185,16 +269,12 @@ def test_a_value_that_does_not_fit_ends_the_step_that_waits_for_it(hosts, way):
     leaving, others = {0: (("beta", ("x",)),)}, {"beta": Actor(reader)}
     sender._parts[7] = Part(7, Refusing(), {0: ()}, leaving, others)
     reader._parts[7] = Part(7, Refusing(), {1: ()}, {}, {})
-    reader.carry(7, [Lane(Device("beta/cpu:0"), (1,), ((0,),))], 2, True)
-    if way == "call":
-        sender.carry(7, [Lane(Device("alpha/cpu:0"), (0,), ((),))], 2, True)
-        sender.step(7, LONG_S)
-    else:
-        channel = Channel((7, 0, values(), NOTHING), (7, 0, values(), NOTHING))
-        with reader._attention.held():
-            reader.listen("alpha", Actor(sender), [channel], 1)
-            assert channel.closed.wait(LONG_S)
+    if way == "channel":
+        assert sender.connect("beta", others["beta"], reader.entry())
+    reader.carry(7, [Lane(Device("beta/cpu:0"), (1,), ((0,),))], 2)
+    sender.carry(7, [Lane(Device("alpha/cpu:0"), (0,), ((),))], 2)
+    sender.step(7, LONG_S)
     with pytest.raises(ValueError, match="x does not fit"):
-        reader.step(7, 1.0)
+        reader.step(7, LONG_S)
     for each in hosts:
         each.close(7)

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 # To be connected, to say who one is, and to have a message taken.
-CONNECT_S, GREETING_S, SEND_S = 5.0, 5.0, 30.0
+CONNECT_S, GREETING_S, SEND_S = 5.0, 5.0, 10.0
 SECRET_BYTES, HELLO = 32, b"\x01"
 # Kinds of numpy's numbers, whose bytes mean the same on all hosts of one kind of processor.
 _PLAIN = "biufc"

@@ -199,7 +199,7 @@ def during_a_training(
     return listener.told(), reached
 
 
-def when_hosts_connect(nodes: Nodes, what: str) -> None:
+def when_hosts_connect(nodes: Nodes, what: str) -> psutil.Process:
     """Have the actor or the node of beta killed the moment that alpha connects to another host."""
     import ray
 
@@ -207,6 +207,7 @@ def when_hosts_connect(nodes: Nodes, what: str) -> None:
     victim = nodes.own_worker("beta") if what == "actor" else nodes.raylet("beta")
     actor = backends.get("ray").cluster().workers["alpha"]
     ray.get(actor.__ray_call__.remote(_kill_first, victim.pid))
+    return victim
 
 
 def _kill_first(worker: Any, pid: int) -> None:

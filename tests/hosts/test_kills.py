@@ -5,6 +5,7 @@ Where work is to go on it does, without them, else it ends: in one sentence, soo
 
 import random
 
+import psutil
 import pytest
 
 from placement.api.resume import run_to_the_end
@@ -58,27 +59,27 @@ def test_trainings_lose_nothing_whoever_is_killed(cluster, what):
 @pytest.mark.parametrize("what", ["actor", "node"])
 def test_whoever_connects_to_a_host_that_is_killed_goes_on(cluster, tmp_path, what):
     """Only the host that was killed is lost."""
-    kills.when_hosts_connect(cluster, what)
+    victim = kills.when_hosts_connect(cluster, what)
     model, machine, heard = diamond(tmp_path), cluster.machine(), []
     problem = problem_of(model, machine)
     apart = problem.placement_of([i % 2 for i in range(problem.num_units)])
     left, _, run = run_to_the_end(model, problem, apart, RunOptions(steps=2), emit=heard.append)
-    lost = lost_in(heard, what)
-    names = {"alpha/cpu:0", "beta/cpu:0"} - set(lost)
+    names = {"alpha/cpu:0", "beta/cpu:0"} - lost_in(heard, what, victim)
     assert {d.name for d in left.machine.devices} == names and run.measured.outputs_match
-    kills.when_hosts_connect(cluster, what)
+    victim = kills.when_hosts_connect(cluster, what)
     opened, heard = trainings.opened(), []
     found = trainings.trained(opened, cluster.machine(), resume=True, seed=3, emit=heard.append)
-    lost_in(heard, what)
+    lost_in(heard, what, victim)
     assert trainings.is_same(found, trainings.alone())
 
 
-def lost_in(heard, what):
-    """The devices that are told to be lost: those of beta, once."""
+def lost_in(heard, what, victim):
+    """The devices that are told to be lost: those of beta, once, which was killed."""
+    assert not victim.is_running() or victim.status() == psutil.STATUS_ZOMBIE
     told = [e["devices"] for e in heard if e["event"] == "lost"]
     # An actor goes on for a while after its node has ended, and a few steps are soon over.
     assert told == [["beta/cpu:0"]] or (what == "node" and not told)
-    return [name for devices in told for name in devices]
+    return {name for devices in told for name in devices}
 
 
 @pytest.mark.parametrize("number", range(HEADS))

@@ -14,6 +14,8 @@ import secrets
 import socket
 import struct
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -21,15 +23,25 @@ from typing import Any
 import msgspec
 import numpy as np
 
-# To be connected, to say who one is, and to have a message taken.
+# To be connected, to say who one is, and to have some of a message taken.
 CONNECT_S, GREETING_S, SEND_S = 5.0, 5.0, 10.0
+# After so long a host that is there no more is noticed, be anything sent to it or not.
+GONE_S, IDLE_S = 8, 30
 SECRET_BYTES, HELLO = 32, b"\x01"
+# So many may be about to say who they are.
+MOST_STRANGERS = 64
 # Kinds of numpy's numbers, whose bytes mean the same on all hosts of one kind of processor.
 _PLAIN = "biufc"
 _SIZE, _MOST_HEAD_BYTES = struct.Struct("!I"), 2**26
-# Where an array begins in memory, and buffers in one call of the system.
-_ALIGNED, _AT_ONCE = 64, 512
-Told = Callable[[str, int, int, Mapping[str, Any]], object]
+# How far apart arrays of a message begin, how large the memory for them is at least, and at most
+# for longer than for one.
+_APART, _LEAST_BYTES, _MOST_KEPT_BYTES = 64, 2**20, 2**24
+# Buffers in one call of the system, and bytes.
+_AT_ONCE, _MOST_AT_ONCE_BYTES = 512, 2**30
+_PAUSE_S = 0.1
+Values = Mapping[str, Any]
+Told = Callable[[str, int, int, Values], object]
+Message = tuple[int, int, Values]
 
 
 class Laid(msgspec.Struct, frozen=True, array_like=True):
@@ -55,6 +67,9 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     values: tuple[Named, ...]
 
 
+_decoder = msgspec.msgpack.Decoder(Head)
+
+
 class Entry(msgspec.Struct, frozen=True):
     """Where a host is reached, and the secret that opens it."""
 
@@ -62,16 +77,22 @@ class Entry(msgspec.Struct, frozen=True):
     port: int
     secret: bytes
 
+    def __repr__(self) -> str:
+        return f"Entry({self.address!r}, {self.port})"
+
 
 class Outgoing:
     """The channel from the host of this process to another one, which its lanes share.
 
-    OSError where the other host cannot be reached so.
+    OSError where the other host cannot be reached so. `otherwise` is told what was taken to be
+    sent and then could not be, from a thread.
     """
 
-    def __init__(self, own: str, reader: Any, entry: Entry) -> None:
-        self.reader, self.entry, self.is_open = reader, entry, True
-        self._lock = threading.Lock()
+    def __init__(self, own: str, entry: Entry, otherwise: Callable[[Message], object]) -> None:
+        self.entry, self.is_open, self._otherwise = entry, True, otherwise
+        self._changed = threading.Condition()
+        # Messages with those of their bytes that have not left, the last of these first.
+        self._waiting = deque[tuple[Message, list[memoryview]]]()
         self._socket = socket.create_connection((entry.address, entry.port), CONNECT_S)
         try:
             name = own.encode()
@@ -80,50 +101,91 @@ class Outgoing:
             # Only then its reader is there.
             if self._socket.recv(len(HELLO)) != HELLO:
                 raise ConnectionError("the other host does not know this one")
+            # A time limit of Python's own would wait before it sends.
+            self._socket.settimeout(None)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            limit = struct.pack("ll", int(SEND_S), int(SEND_S % 1 * 1e6))
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+            _notice_its_end(self._socket)
         except OSError:
             self._socket.close()
             raise
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket.settimeout(SEND_S)
+        threading.Thread(target=self._send_on, name="sender", daemon=True).start()
 
-    def send(self, number: int, segment: int, values: Mapping[str, Any]) -> bool:
-        """Give a message away; False where it has to go another way."""
-        named, buffers = [], list[memoryview]()
-        for name, value in values.items():
-            is_list = isinstance(value, list | tuple)
-            arrays = [_plain(each) for each in (value if is_list else [value])]
-            if any(array is None for array in arrays):
-                return False
-            laid = tuple(Laid(a.dtype.str, a.shape) for a in arrays if a is not None)
-            named.append(Named(name, is_list, laid))
-            buffers += [memoryview(a.reshape(-1).view(np.uint8)) for a in arrays if a is not None]
-        head = msgspec.msgpack.encode(Head(number, segment, tuple(named)))
-        first = memoryview(_SIZE.pack(len(head)) + head)
-        with self._lock:
-            try:
-                _send(self._socket, [first, *(b for b in buffers if b.nbytes)])
-            except OSError:
-                # Half of a message may be there, which only an end tells from a whole one.
+    def send(self, number: int, segment: int, values: Values) -> bool:
+        """Give a message away, and wait for nobody; False where it has to go another way."""
+        laid = _laid(values)
+        if laid is None:
+            return False
+        named, arrays = laid
+        head = msgspec.msgpack.encode(Head(number, segment, named))
+        left = [memoryview(_SIZE.pack(len(head)) + head), *arrays][::-1]
+        with self._changed:
+            if not self.is_open or self._has_ended():
                 self.close()
                 return False
+            if not self._waiting:
+                try:
+                    _send(self._socket, left, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    """The rest is for a thread that may wait."""
+                except OSError:
+                    # Half of a message may be there, which its end tells from a whole one.
+                    self.close()
+                    return False
+            if left:
+                self._waiting.append(((number, segment, values), left))
+                self._changed.notify()
         return True
 
+    def _has_ended(self) -> bool:
+        """Whether the other host has closed it, which sending alone tells too late."""
+        try:
+            return not self._socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def _send_on(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or not self.is_open)
+                if not self._waiting:
+                    return
+                message, left = self._waiting[0]
+            try:
+                _send(self._socket, left)
+            except OSError:
+                self.close()
+                with self._changed:
+                    unsent = [message for message, _ in self._waiting]
+                    self._waiting.clear()
+                for message in unsent:
+                    self._otherwise(message)
+                return
+            with self._changed:
+                self._waiting.popleft()
+
     def close(self) -> None:
-        """End whoever reads."""
+        """End whoever reads, and whoever sends."""
         self.is_open = False
         _end(self._socket)
+        with self._changed:
+            self._changed.notify()
 
 
 class Door:
     """Where other hosts connect to this process; what they send is `told` in a thread of each.
 
     Arrays are memory of the channel, which whoever is told may not keep. Errors of a message are
-    theirs to note: here they end nothing.
+    theirs to note: here they end nothing. `broke` hears of a message that could not be read.
     """
 
-    def __init__(self, address: str, told: Told) -> None:
-        self._told, self._lock = told, threading.Lock()
-        self._incoming: dict[str, socket.socket] = {}
+    def __init__(self, address: str, told: Told, broke: Callable[[str, Exception], object]) -> None:
+        self._told, self._broke, self._lock = told, broke, threading.Lock()
+        self._incoming: dict[str, list[socket.socket]] = {}
+        self._strangers, self._is_closed = threading.Semaphore(MOST_STRANGERS), False
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._socket = socket.create_server((address, 0), family=family)
         port = int(self._socket.getsockname()[1])
@@ -139,126 +201,202 @@ class Door:
     def forget(self, host: str) -> None:
         """Hear no more of that host."""
         with self._lock:
-            found = self._incoming.pop(host, None)
-        _end(found)
+            found = self._incoming.pop(host, [])
+        for each in found:
+            _end(each)
 
     def close(self) -> None:
         """Let nobody in any more."""
+        self._is_closed = True
         # To close it alone would leave the thread that waits for others.
         _end(self._socket)
         for host in self.hosts:
             self.forget(host)
 
     def _open(self) -> None:
-        while True:
-            try:
+        while not self._is_closed:
+            with suppress(OSError, RuntimeError):
                 found, _ = self._socket.accept()
-            except OSError:  # closed
-                return
-            threading.Thread(target=self._read, args=(found,), name="channel", daemon=True).start()
+                if self._strangers.acquire(blocking=False):
+                    reading = threading.Thread(target=self._read, args=(found,), name="channel")
+                    reading.daemon = True
+                    reading.start()
+                else:
+                    found.close()
+                continue
+            # As where there are too many files or threads: some end.
+            time.sleep(_PAUSE_S)
 
     def _read(self, found: socket.socket) -> None:
         """All messages of one that has connected, if it may."""
         host = ""
         try:
-            host = self._greeted(found)
+            try:
+                host = _greeted(found, self.entry.secret)
+                with self._lock:
+                    # Of one that was closed at its other end what came before may not be read yet.
+                    self._incoming.setdefault(host, []).append(found)
+                found.sendall(HELLO)
+            finally:
+                self._strangers.release()
             for number, segment, values in _messages(found):
                 with suppress(Exception):
                     self._told(host, number, segment, values)
-        except (OSError, EOFError, ValueError):
+                del values
+        except (OSError, EOFError):
             """It has ended, or was none of us."""
+        except Exception as error:
+            if host:
+                self._broke(host, error)
         finally:
             with self._lock:
-                if self._incoming.get(host) is found:
-                    del self._incoming[host]
+                left = [each for each in self._incoming.pop(host, []) if each is not found]
+                if left:
+                    self._incoming[host] = left
             found.close()
 
-    def _greeted(self, found: socket.socket) -> str:
-        """The host that has connected, in the place of its connection before."""
-        found.settimeout(GREETING_S)
-        if not hmac.compare_digest(_exactly(found, SECRET_BYTES), self.entry.secret):
-            raise EOFError
-        host = _sized(found).decode()
-        self.forget(host)
-        with self._lock:
-            self._incoming[host] = found
-        found.settimeout(None)
-        # Of a host that has lost its power nothing is heard otherwise.
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        found.sendall(HELLO)
-        return host
+
+def _greeted(found: socket.socket, secret: bytes) -> str:
+    """The host that has connected; EOFError where it does not know the secret."""
+    until_s = time.monotonic() + GREETING_S
+    if not hmac.compare_digest(_exactly(found, SECRET_BYTES, until_s), secret):
+        raise EOFError
+    host = _sized(found, until_s).decode()
+    found.settimeout(None)
+    _notice_its_end(found)
+    return host
 
 
 def _messages(found: socket.socket) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """What comes by a connection; the memory of each message is that of the next one."""
-    decoder, memory = msgspec.msgpack.Decoder(Head), np.empty(0, np.uint8)
+    memory = np.empty(0, np.uint8)
     while True:
-        head = decoder.decode(_sized(found))
-        sizes = [_num_bytes(laid) for value in head.values for laid in value.arrays]
-        starts = np.cumsum([0, *(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]).tolist()
-        if starts[-1] > memory.size:
-            memory = np.empty(2 * starts[-1], np.uint8)
-        places = [memory[at : at + size] for at, size in zip(starts, sizes, strict=False)]
-        for place in places:
+        head = _decoder.decode(_sized(found))
+        num_bytes = sum(_room(laid) for value in head.values for laid in value.arrays)
+        if num_bytes > memory.size:
+            memory = np.empty(max(num_bytes, _LEAST_BYTES), np.uint8)
+        yield head.number, head.segment, _values(found, head, memory)
+        if memory.size > _MOST_KEPT_BYTES:
+            memory = np.empty(0, np.uint8)
+
+
+def _values(found: socket.socket, head: Head, memory: Any) -> dict[str, Any]:
+    """The values of a message, in this memory."""
+    values, at = dict[str, Any](), 0
+    for value in head.values:
+        read = list[Any]()
+        for laid in value.arrays:
+            place = memory[at : at + _num_bytes(laid)]
             _fill(found, place.data)
-        arrays, values = iter(places), dict[str, Any]()
-        for value in head.values:
-            read = [
-                next(arrays).view(np.dtype(laid.dtype)).reshape(laid.shape) for laid in value.arrays
+            read.append(place.view(np.dtype(laid.dtype)).reshape(laid.shape))
+            at += _room(laid)
+        # Lists are not copied by those who take them.
+        values[value.name] = [each.copy() for each in read] if value.is_list else read[0]
+    return values
+
+
+def _room(laid: Laid) -> int:
+    return -(-_num_bytes(laid) // _APART) * _APART
+
+
+def _laid(values: Values) -> tuple[tuple[Named, ...], list[memoryview]] | None:
+    """What is said of values before their bytes, and these; None where they have none to send."""
+    named, buffers = list[Named](), list[memoryview]()
+    for name, value in values.items():
+        is_list = isinstance(value, list | tuple)
+        laid = []
+        for each in value if is_list else [value]:
+            if not isinstance(each, np.ndarray | np.generic) or not _is_plain(each.dtype):
+                return None
+            laid.append(Laid(each.dtype.str, each.shape))
+            row = np.ascontiguousarray(each).reshape(-1).view(np.uint8).data
+            buffers += [
+                row[at : at + _MOST_AT_ONCE_BYTES]
+                for at in range(0, row.nbytes, _MOST_AT_ONCE_BYTES)
             ]
-            # Lists are not copied by those who take them.
-            values[value.name] = [each.copy() for each in read] if value.is_list else read[0]
-        yield head.number, head.segment, values
+        named.append(Named(name, is_list, tuple(laid)))
+    return tuple(named), buffers
 
 
-def _plain(value: Any) -> Any:
-    """The value as an array whose bytes can be sent, None where there are none."""
-    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in _PLAIN:
-        return None
-    return np.ascontiguousarray(value).reshape(value.shape)
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    # Those that other libraries add to numpy's are not known by their letters.
+    return dtype.kind in _PLAIN and dtype.isbuiltin == 1
 
 
 def _num_bytes(laid: Laid) -> int:
     return math.prod(laid.shape) * np.dtype(laid.dtype).itemsize
 
 
-def _send(to: socket.socket, buffers: Sequence[memoryview]) -> None:
-    """All of these bytes, one after the other."""
-    left = list(buffers)[::-1]
+def _send(to: socket.socket, left: list[memoryview], flags: int = 0) -> None:
+    """Send all that is left, the last of it first, and take what was sent out of it."""
     while left:
-        num_sent = to.sendmsg(left[: -_AT_ONCE - 1 : -1])
+        num_sent = to.sendmsg(_some(left), (), flags)
         while left and num_sent >= left[-1].nbytes:
             num_sent -= left.pop().nbytes
         if num_sent:
             left[-1] = left[-1][num_sent:]
 
 
-def _sized(found: socket.socket) -> bytes:
+def _some(left: Sequence[memoryview]) -> list[memoryview]:
+    """As many as one call of the system takes."""
+    found, num_bytes = list[memoryview](), 0
+    for buffer in left[: -_AT_ONCE - 1 : -1]:
+        num_bytes += buffer.nbytes
+        if found and num_bytes > _MOST_AT_ONCE_BYTES:
+            break
+        found.append(buffer)
+    return found
+
+
+def _sized(found: socket.socket, until_s: float | None = None) -> bytes:
     """Bytes that come after their number."""
-    (num_bytes,) = _SIZE.unpack(_exactly(found, _SIZE.size))
+    (num_bytes,) = _SIZE.unpack(_exactly(found, _SIZE.size, until_s))
     if num_bytes > _MOST_HEAD_BYTES:
         raise EOFError
-    return _exactly(found, num_bytes)
+    return _exactly(found, num_bytes, until_s)
 
 
-def _exactly(found: socket.socket, num_bytes: int) -> bytes:
+def _exactly(found: socket.socket, num_bytes: int, until_s: float | None = None) -> bytes:
     place = bytearray(num_bytes)
-    _fill(found, memoryview(place))
+    _fill(found, memoryview(place), until_s)
     return bytes(place)
 
 
-def _fill(found: socket.socket, place: memoryview) -> None:
-    """Read as many bytes as there is room for; EOFError where the other end has none."""
+def _fill(found: socket.socket, place: memoryview, until_s: float | None = None) -> None:
+    """Read as many bytes as there is room for; EOFError where the other end has none, or where
+    they have not come at a time.
+    """
     while place.nbytes:
-        num_read = found.recv_into(place, 0, socket.MSG_WAITALL)
+        if until_s is not None:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                raise EOFError
+            found.settimeout(left_s)
+        num_read = found.recv_into(place[:_MOST_AT_ONCE_BYTES], 0, socket.MSG_WAITALL)
         if not num_read:
             raise EOFError
         place = place[num_read:]
 
 
-def _end(found: socket.socket | None) -> None:
+def _notice_its_end(found: socket.socket) -> None:
+    """Have the system ask a silent host whether it is there, and not wait long for a lost one."""
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    wanted = {
+        "TCP_KEEPIDLE": IDLE_S,
+        "TCP_KEEPALIVE": IDLE_S,
+        "TCP_KEEPINTVL": GONE_S // 3,
+        "TCP_KEEPCNT": 3,
+        "TCP_USER_TIMEOUT": 1000 * GONE_S,
+    }
+    for name, value in wanted.items():
+        # Not every system has all of them.
+        if hasattr(socket, name):
+            with suppress(OSError):
+                found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _end(found: socket.socket) -> None:
     """Close a socket, and wake whoever waits for it."""
-    if found is not None:
-        with suppress(OSError):
-            found.shutdown(socket.SHUT_RDWR)
-        found.close()
+    with suppress(OSError):
+        found.shutdown(socket.SHUT_RDWR)
+    found.close()

@@ -29,6 +29,8 @@ GLANCE_S = 0.1
 START_S = 60.0
 # Calls that an actor answers side by side: as many as there may be samples, and some.
 AT_ONCE = MOST_IN_FLIGHT + 32
+# After so long a host that could not be reached is tried again.
+REFUSED_S = 60.0
 # Hosts, from and to.
 Pair = tuple[str, str]
 
@@ -50,8 +52,10 @@ class Cluster:
         self.address, self.lost, self._looked_s = address, set[str](), 0.0
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
-        # By pair whether it has a channel; who is not named was never asked.
-        self._joined: dict[Pair, bool] = {} if before is None else dict(before._joined)
+        # Which pairs have channels, when others were refused, and where hosts are reached.
+        self._joined: set[Pair] = set() if before is None else set(before._joined)
+        self._refused: dict[Pair, float] = {} if before is None else dict(before._refused)
+        self._entries: dict[str, Any] = {} if before is None else dict(before._entries)
         self._watched: threading.Event = threading.Event() if before is None else before._watched
         self._tell_end: Callable[[], object] | None = ended
         if ended is None and before is not None:
@@ -190,24 +194,32 @@ class Cluster:
         return [(host, self.facts[name]) for name, host in self.hosts.items()]
 
     def join(self, pairs: Iterable[Pair]) -> None:
-        """Have channels between pairs of hosts, from and to, as long as their actors live.
+        """Have channels between pairs of hosts, from and to; those that are there stay.
 
-        A pair of which one cannot be reached by the other sends by calls.
+        A pair of which one cannot be reached by the other sends by calls, for a while at least.
         """
-        for source, target in pairs:
-            if (source, target) not in self._joined:
-                entry = self.ask(target, "entry", timeout_s=START_S)
-                reader = self.workers[target]
-                is_joined = self.ask(source, "connect", target, reader, entry, timeout_s=START_S)
-                self._joined[source, target] = is_joined
+        for pair in pairs:
+            source, target = pair
+            if time.monotonic() < self._refused.get(pair, 0.0) + REFUSED_S:
+                continue
+            if target not in self._entries:
+                self._entries[target] = self.ask(target, "entry", timeout_s=START_S)
+            actor, entry = self.workers[target], self._entries[target]
+            if self.ask(source, "connect", target, actor, entry, timeout_s=START_S):
+                self._joined.add(pair)
+            else:
+                self._joined.discard(pair)
+                self._refused[pair] = time.monotonic()
 
     def has_channel(self, source: str, target: str) -> bool:
-        """Whether what one host sends to another goes by a channel."""
-        return self._joined.get((source, target), False)
+        """Whether what one host sends to another goes by a channel, by when it was joined last."""
+        return (source, target) in self._joined
 
     def _part(self, hosts: Set[str]) -> None:
         """Those hosts, or their actors, are no more."""
-        self._joined = {p: known for p, known in self._joined.items() if hosts.isdisjoint(p)}
+        self._joined = {pair for pair in self._joined if hosts.isdisjoint(pair)}
+        self._refused = {p: at_s for p, at_s in self._refused.items() if hosts.isdisjoint(p)}
+        self._entries = {h: entry for h, entry in self._entries.items() if h not in hosts}
 
     def ask(self, host: str, what: str, *values: Any, timeout_s: float | None = None) -> Any:
         """What a host answers, its errors and its end as ours."""

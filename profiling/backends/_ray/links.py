@@ -140,6 +140,5 @@ def _together_s(cluster: Cluster, ways: Sequence[Way]) -> float:
 
 def _begun(cluster: Cluster, source: str, target: str, num_bytes: int) -> Any:
     """Some rounds of sending, begun, as values go there in a run."""
-    joined = cluster.has_channel(source, target) and cluster.has_channel(target, source)
-    actor = None if joined else cluster.workers[target]
+    actor = None if cluster.has_channel(source, target) else cluster.workers[target]
     return cluster.begin(source, "sent_s", target, actor, num_bytes, ROUNDS + WARMUP)

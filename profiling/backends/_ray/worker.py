@@ -12,13 +12,14 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from placement.core.machine import Machine
 from placement.core.schedule import Schedule
-from profiling.backends._ray.channels import Door, Entry, Outgoing
+from profiling.backends._ray.channels import Door, Entry, Message, Outgoing
 from profiling.backends._ray.hosts import (
     STUDIO,
     Accelerator,
@@ -54,7 +55,10 @@ class Worker:
         self._models = Models(host.name, self._cores)
         self._parts: dict[int, Part] = {}
         self._streams: dict[int, SampleLanes] = {}
+        # Other hosts' actors, and channels to them.
+        self._others: dict[str, Any] = {}
         self._outgoing: dict[str, Outgoing] = {}
+        self._connecting = threading.Lock()
         self._door: Door | None = None
         self._questions = itertools.count()
         # Questions that have been answered.
@@ -106,39 +110,58 @@ class Worker:
 
     def entry(self) -> Entry | None:
         """Where other hosts connect to this one; None where it cannot be reached."""
-        if self._door is None:
-            with suppress(OSError):
-                self._door = Door(self._host.address, self.told)
-        return None if self._door is None else self._door.entry
+        with self._connecting:
+            if self._door is None:
+                with suppress(OSError):
+                    self._door = Door(self._host.address, self.told, self.broke)
+            return None if self._door is None else self._door.entry
 
-    def connect(self, host: str, reader: Any, entry: Entry | None) -> bool:
+    def connect(self, host: str, actor: Any, entry: Entry | None) -> bool:
         """Have a channel to another host's actor; False where it has to be called."""
-        before = self._outgoing.get(host)
-        if before is not None and before.is_open and before.entry == entry:
-            # Somebody may be sending by it.
-            return True
-        self.disconnect(host)
-        if entry is not None:
-            with suppress(OSError):
-                self._outgoing[host] = Outgoing(self._host.name, reader, entry)
-        return host in self._outgoing
-
-    def disconnect(self, host: str) -> None:
-        """Send to that host by calls from now on."""
-        before = self._outgoing.pop(host, None)
-        if before is not None:
-            before.close()
+        with self._connecting:
+            self._others[host] = actor
+            before = self._outgoing.get(host)
+            if before is not None and before.is_open and before.entry == entry:
+                # Somebody may be sending by it.
+                return True
+            self._disconnect(host)
+            if entry is not None:
+                otherwise = partial(self._calls, host)
+                with suppress(OSError):
+                    self._outgoing[host] = Outgoing(self._host.name, entry, otherwise)
+            return host in self._outgoing
 
     def forget(self, host: str) -> None:
         """That host is no more."""
-        self.disconnect(host)
-        if self._door is not None:
-            self._door.forget(host)
+        with self._connecting:
+            self._others.pop(host, None)
+            self._disconnect(host)
+            if self._door is not None:
+                self._door.forget(host)
+
+    def _disconnect(self, host: str) -> None:
+        before = self._outgoing.pop(host, None)
+        if before is not None:
+            before.close()
 
     def _sends(self, host: str, number: int, segment: int, values: Values) -> bool:
         """Send a message by a channel; whether that could be."""
         outgoing = self._outgoing.get(host)
         return outgoing is not None and outgoing.send(number, segment, values)
+
+    def _calls(self, host: str, message: Message) -> None:
+        """Send a message by a call, which who waits for it hears of where it fails."""
+        actor = self._others.get(host)
+        if actor is not None:
+            actor.told.remote(self._host.name, *message)
+
+    def broke(self, host: str, error: Exception) -> None:
+        """What came of that host could not be read: whoever waits for it waits in vain."""
+        told = RuntimeError(f"values of host {host!r} could not be read: {error}")
+        for part in tuple(self._parts.values()):
+            if host in part.others:
+                part.errors.append(told)
+                part.stop()
 
     def told(self, host: str, number: int, segment: int, values: Values) -> None:
         """A message of another host has come, by a channel or a call."""
@@ -175,9 +198,9 @@ class Worker:
         return found
 
     def _say(self, host: str, number: int, segment: int, values: Values) -> None:
-        """Send a message by a channel, or by a call where that has ended."""
+        """Send a message by a channel, or by a call where there is none."""
         if not self._sends(host, number, segment, values):
-            self._outgoing[host].reader.told.remote(self._host.name, number, segment, values)
+            self._calls(host, (number, segment, values))
 
     def _ask(self, other: str, values: Values) -> None:
         """Send values by a channel and wait for the answer to these."""

@@ -5,6 +5,7 @@ import threading
 from contextlib import suppress
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 from placement.core.machine import Device
 from profiling.backends._ray import channels
-from profiling.backends._ray.channels import Door, Entry, Outgoing
+from profiling.backends._ray.channels import Door, Entry, Head, Laid, Named, Outgoing
 from profiling.backends._ray.hosts import Host
 from profiling.backends._ray.part import Part
 from profiling.backends._ray.worker import Worker
@@ -27,6 +28,7 @@ class Heard:
 
     def __init__(self):
         self.messages, self._new = [], threading.Condition()
+        self.unsent, self.broken = [], []
 
     def __call__(self, host, number, segment, values):
         copies = {
@@ -37,6 +39,17 @@ class Heard:
             self._new.notify_all()
         if number < 0:
             raise KeyError(number)
+
+    def broke(self, host, error):
+        with self._new:
+            self.broken.append((host, error))
+            self._new.notify_all()
+
+    def of_broken(self):
+        """The first that could not be read."""
+        with self._new:
+            assert self._new.wait_for(lambda: self.broken, LONG_S)
+        return self.broken[0]
 
     def of(self, num):
         """The first so many, once they have come."""
@@ -52,14 +65,14 @@ def heard():
 
 @pytest.fixture
 def door(heard):
-    opened = Door(HERE, heard)
+    opened = Door(HERE, heard, heard.broke)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def outgoing(door):
-    made = Outgoing("alpha", None, door.entry)
+def outgoing(door, heard):
+    made = Outgoing("alpha", door.entry, heard.unsent.append)
     yield made
     made.close()
 
@@ -78,8 +91,8 @@ VALUES = st.dictionaries(st.text(max_size=8), ANY | st.lists(ANY, max_size=3), m
 @given(st.lists(VALUES, min_size=1, max_size=5))
 def test_values_come_in_order_as_they_were_to_the_bit(sent):
     heard = Heard()
-    door = Door(HERE, heard)
-    outgoing = Outgoing("alpha", None, door.entry)
+    door = Door(HERE, heard, heard.broke)
+    outgoing = Outgoing("alpha", door.entry, heard.unsent.append)
     for segment, values in enumerate(sent):
         # As well those of which memory holds every second number.
         assert outgoing.send(7, segment, {n: _apart(v) for n, v in values.items()})
@@ -141,7 +154,7 @@ def test_what_is_no_array_of_numbers_goes_another_way(heard, outgoing, value):
 def test_nobody_without_the_secret_comes_in(heard, door, outgoing, monkeypatch):
     wrong = Entry(door.entry.address, door.entry.port, bytes(channels.SECRET_BYTES))
     with pytest.raises(OSError):
-        Outgoing("alpha", None, wrong)
+        Outgoing("alpha", wrong, print)
     # Nor who says nothing, or half of it.
     monkeypatch.setattr(channels, "GREETING_S", 0.1)
     for said in (b"", door.entry.secret[:-1], door.entry.secret[:-1] + b"?"):
@@ -149,6 +162,12 @@ def test_nobody_without_the_secret_comes_in(heard, door, outgoing, monkeypatch):
             silent.sendall(said)
             assert silent.recv(1) == b""
     assert door.hosts == ["alpha"] and outgoing.send(7, 0, {}) and len(heard.of(1)) == 1
+    monkeypatch.undo()
+    with socket.create_connection((door.entry.address, door.entry.port)) as strange:
+        strange.sendall(bytes(channels.SECRET_BYTES) + (5).to_bytes(4, "big") + b"gamma")
+        with suppress(ConnectionResetError):
+            assert strange.recv(1) == b""
+    assert door.hosts == ["alpha"]
 
 
 @pytest.mark.parametrize(
@@ -166,31 +185,143 @@ def test_a_message_of_another_kind_ends_its_connection_alone(heard, door, said):
         strange.sendall(door.entry.secret + len(name).to_bytes(4, "big") + name)
         assert strange.recv(1) == channels.HELLO and door.hosts == ["gamma"]
         strange.sendall(said)
-        strange.shutdown(socket.SHUT_WR)
-        # At once where something is left that nobody reads.
-        with suppress(ConnectionResetError):
+        # It may have been reset already, for something is left that nobody reads.
+        with suppress(OSError):
+            strange.shutdown(socket.SHUT_WR)
             assert strange.recv(1) == b""
-    other = Outgoing("alpha", None, door.entry)
+    other = Outgoing("alpha", door.entry, print)
     assert other.send(7, 0, {}) and heard.of(1)[0][0] == "alpha"
     other.close()
 
 
+def test_a_message_that_cannot_be_read_is_told_of(heard, door):
+    name, array = b"gamma", Laid("<f1", (1,))
+    head = msgspec.msgpack.encode(Head(7, 0, (Named("x", False, (array,)),)))
+    with socket.create_connection((door.entry.address, door.entry.port)) as strange:
+        strange.sendall(door.entry.secret + len(name).to_bytes(4, "big") + name)
+        assert strange.recv(1) == channels.HELLO
+        strange.sendall(len(head).to_bytes(4, "big") + head)
+        host, error = heard.of_broken()
+        assert host == "gamma" and "<f1" in str(error)
+
+
 def test_whoever_sends_to_a_host_that_has_ended_is_told_so(door, outgoing):
+    door.forget("alpha")
+    while door.hosts or outgoing.is_open:
+        # It has closed its end, which the next one finds.
+        outgoing.send(7, 0, {"x": np.ones(1000)})
+    assert not outgoing.send(7, 0, {})
     door.close()
-    while outgoing.send(7, 0, {"x": np.ones(1000)}):
-        """What has left before nobody takes back."""
-    assert not outgoing.is_open and not outgoing.send(7, 0, {})
     with pytest.raises(OSError):
-        Outgoing("alpha", None, door.entry)
+        Outgoing("alpha", door.entry, print)
 
 
-def test_a_host_that_connects_again_is_heard_by_its_new_connection(heard, door, outgoing):
-    again = Outgoing("alpha", None, door.entry)
-    assert again.send(7, 1, {}) and heard.of(1) == [("alpha", 7, 1, {})] and door.hosts == ["alpha"]
-    while outgoing.send(7, 0, {"x": np.ones(1000)}):
-        """It ends once that is noticed."""
-    assert again.send(7, 2, {}) and heard.of(2)[1][2] == 2
+class Held:
+    """A host that reads nothing before it is let go."""
+
+    def __init__(self):
+        self.heard, self.go = Heard(), threading.Event()
+
+    def __call__(self, *message):
+        assert self.go.wait(LONG_S)
+        self.heard(*message)
+
+
+LARGE = {"x": np.ones(4_000_000)}
+
+
+def test_nobody_waits_who_sends_to_a_host_that_reads_late():
+    held = Held()
+    door = Door(HERE, held, held.heard.broke)
+    outgoing = Outgoing("alpha", door.entry, held.heard.unsent.append)
+    # More than any socket takes; to wait for it would be for ever.
+    for segment in range(4):
+        assert outgoing.send(7, segment, LARGE)
+    assert outgoing.send(7, 4, {"x": np.zeros(3)}) and held.heard.messages == []
+    held.go.set()
+    found = held.heard.of(5)
+    assert [segment for _, _, segment, _ in found] == [0, 1, 2, 3, 4]
+    assert all(np.array_equal(values["x"], LARGE["x"]) for *_, values in found[:4])
+    outgoing.close()
+    door.close()
+
+
+def test_what_could_not_be_sent_goes_another_way_once_each(monkeypatch):
+    monkeypatch.setattr(channels, "SEND_S", 0.2)
+    held, unsent, all_told = Held(), [], threading.Event()
+    door = Door(HERE, held, held.heard.broke)
+
+    def otherwise(message):
+        unsent.append(message)
+        if message[1] == 5:
+            all_told.set()
+
+    outgoing = Outgoing("alpha", door.entry, otherwise)
+    for segment in range(6):
+        assert outgoing.send(7, segment, LARGE)
+    assert all_told.wait(LONG_S) and not outgoing.send(7, 6, LARGE)
+    held.go.set()
+    while door.hosts:
+        """What had left whole is read still."""
+    read = [segment for _, _, segment, _ in held.heard.messages]
+    assert read + [segment for _, segment, _ in unsent] == list(range(6))
+    door.close()
+
+
+def test_two_hosts_that_answer_each_other_with_large_values_wait_for_neither():
+    """Whoever reads sends meanwhile."""
+    out, heard = {}, {"alpha": Heard(), "beta": Heard()}
+
+    def answering(own):
+        def told(host, number, segment, values):
+            if number == 0:
+                out[own].send(1, segment, {"x": values["x"].copy()})
+            else:
+                heard[own](host, number, segment, values)
+
+        return told
+
+    doors = {own: Door(HERE, answering(own), heard[own].broke) for own in heard}
+    out["alpha"] = Outgoing("alpha", doors["beta"].entry, print)
+    out["beta"] = Outgoing("beta", doors["alpha"].entry, print)
+    for segment in range(4):
+        for own in out:
+            assert out[own].send(0, segment, LARGE)
+    for own in heard:
+        assert [segment for _, _, segment, _ in heard[own].of(4)] == [0, 1, 2, 3]
+    for own in heard:
+        out[own].close()
+        doors[own].close()
+
+
+def test_a_host_that_connects_again_is_heard_by_both_until_the_first_ends(heard, door, outgoing):
+    again = Outgoing("alpha", door.entry, print)
+    assert outgoing.send(7, 0, {}) and heard.of(1) == [("alpha", 7, 0, {})]
+    assert again.send(7, 1, {}) and heard.of(2)[1][2] == 1 and door.hosts == ["alpha"]
+    outgoing.close()
+    assert again.send(7, 2, {}) and heard.of(3)[2][2] == 2
     again.close()
+    while door.hosts:
+        """Nobody is left."""
+
+
+def test_the_door_stays_open_whatever_knocks(heard, door, outgoing, monkeypatch):
+    """Too many who say nothing are sent away, those who were let in stay."""
+    there = door.entry.address, door.entry.port
+    strangers = [socket.create_connection(there) for _ in range(channels.MOST_STRANGERS + 5)]
+    assert strangers[-1].recv(1) == b"" and outgoing.send(7, 0, {}) and len(heard.of(1)) == 1
+    for each in strangers:
+        each.close()
+    while True:
+        with suppress(OSError):
+            other = Outgoing("beta", door.entry, print)
+            break
+    assert other.send(7, 1, {}) and heard.of(2)[1][0] == "beta"
+    other.close()
+
+
+def test_a_secret_is_not_printed(door):
+    assert repr(door.entry.secret)[2:-1] not in repr(door.entry)
 
 
 @pytest.fixture
@@ -199,7 +330,10 @@ def hosts():
     found = [Worker(Host(name, name, HERE, 0, 1)) for name in ("alpha", "beta")]
     yield found
     for each in found:
-        each.forget("alpha"), each.forget("beta")
+        for host in ("alpha", "beta"):
+            each.forget(host)
+        if each._door is not None:
+            each._door.close()
         each._models._folder.cleanup()
 
 

@@ -48,7 +48,7 @@ def cores(browser: Any) -> dict[str, dict[str, float]]:
         server = _listening(int(url.rpartition(":")[2]))
         for verb in ("", "run", "profile", "place"):
             form = {"dock-tab": TABS.get(verb, "Timeline")}
-            settings = Settings(name=MODEL, model=MODEL, machine=MACHINE, form=form)
+            settings = Settings(MODEL, time.time(), model=MODEL, machine=MACHINE, form=form)
             project = sides.new_project(home, settings)
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             job = _begin(project, verb) if verb else ""

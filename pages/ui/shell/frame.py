@@ -121,9 +121,6 @@ def _heartbeat() -> None:
     if told or has_ended or mine != before or saving.is_outdated():
         st.rerun()
     _account(now)
-    for job in _open_jobs(now):
-        if job.is_live:
-            job_watch.watch(job, "heart", shown=False)
 
 
 def _open_jobs(now: Studio) -> list[jobs.Job]:
@@ -167,14 +164,9 @@ def saved() -> str:
 
 
 def _jobs(now: Studio) -> None:
-    for job_id in jobs.open_ones(now.project.folder):
-        job = jobs.read(now.project.folder, job_id)
+    for job in _open_jobs(now):
         if job.is_live:
-            share, doing = job.progress
-            text = job.message or doing
-            st.progress(
-                share, text=glossary.plain(f"{kinds.WORDS.get(job.verb, job.verb)}: {text}")
-            )
+            job_watch.watch(job, "sidebar")
 
 
 def _projects(now: Studio, page: str) -> None:

@@ -54,9 +54,11 @@ def follow(now: Studio, verb: str, more: Callable[[jobs.Job], None]) -> None:
 @plain_errors()
 def _follow(verb: str, more: Callable[[jobs.Job], None]) -> None:
     job = jobs.latest(studio().project.folder, verb)
-    if job is not None and job.is_live:
-        more(job)
-        job_watch.watch(job, "follow", shown=False, draws=True)
+    if job is None or not job.is_live:
+        st.rerun()
+    assert job is not None
+    more(job)
+    job_watch.watch(job, "follow", shown=False, draws=True)
 
 
 @st.fragment

@@ -5,6 +5,7 @@ A question carries the name of its session, which no other knows, and that of a 
 session was shown. `SameOrigin` stands before the address as before all others.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
@@ -22,17 +23,13 @@ if TYPE_CHECKING:
 
     from studio.jobs.jobs import Job
 
-ASSETS = Path(__file__).resolve().parents[3] / "assets" / "jobs"
+ASSETS = Path(__file__).resolve().parents[3] / "assets"
+SCRIPTS = ("timeline/elements.js", "jobs/watch.js")
 NAME = "placement/job"
 # How often a browser asks, and how often what a job has so far is drawn anew: a search loses little
-# by it, a measurement much.
+# by it, a measurement much, and it is drawn the more rarely the longer it has gone on.
 SEARCHING_LOOK_S, SEARCHING_DRAW_S = 0.5, 2.0
 MEASURING_LOOK_S, MEASURING_DRAW_S = 1.0, 20.0
-# By whether it searches.
-PACE = {
-    True: {"look_s": SEARCHING_LOOK_S, "draw_s": SEARCHING_DRAW_S},
-    False: {"look_s": MEASURING_LOOK_S, "draw_s": MEASURING_DRAW_S},
-}
 MOST_STEPS, MOST_WATCHED = 300, 256
 watched: OrderedDict[str, Path] = OrderedDict()
 
@@ -61,7 +58,9 @@ def _told_of(folder: Path) -> dict[str, Any]:
     try:
         return told(jobs.read(folder.parents[1], folder.name))
     except ValueError:
-        return {"live": False, "share": 0.0, "text": "", "steps_ms": [], "stamp": -1} | PACE[False]
+        # It is gone, and what watched it is drawn anew.
+        gone = {"live": False, "share": 0.0, "text": "", "steps_s": [], "num_steps": 0, "stamp": -1}
+        return {**gone, "look_s": MEASURING_LOOK_S, "draw_s": MEASURING_DRAW_S}
 
 
 def told(job: "Job") -> dict[str, Any]:
@@ -70,14 +69,25 @@ def told(job: "Job") -> dict[str, Any]:
     from studio.jobs.event_log import Step
 
     share, doing = job.progress
+    steps = job.all(Step)
     return {
         "live": job.is_live,
         "share": round(share, 3),
-        "text": job.message or f"{kinds.WORDS[job.verb]}: {doing}",
-        "steps_ms": [float(f"{1e3 * e.seconds:.4g}") for e in job.all(Step)[-MOST_STEPS:]],
+        "text": job.message or f"{kinds.WORDS.get(job.verb, job.verb)}: {doing}",
+        "steps_s": [float(f"{step.seconds:.4g}") for step in steps[-MOST_STEPS:]],
+        "num_steps": len(steps),
         "stamp": len(job.events),
-        **PACE[job.is_searching],
+        "look_s": SEARCHING_LOOK_S if job.is_searching else MEASURING_LOOK_S,
+        "draw_s": _draw_s(job),
     }
+
+
+def _draw_s(job: "Job") -> float:
+    """How long a drawing of what a job has so far may be shown."""
+    if job.is_searching:
+        return SEARCHING_DRAW_S
+    half_s = 0.5 * (time.time() - job.started_at)
+    return round(min(MEASURING_DRAW_S, max(SEARCHING_DRAW_S, half_s)), 1)
 
 
 def watch(
@@ -98,8 +108,8 @@ def watch(
     from pages.ui.shell import glossary
 
     name = f"{choices.nonce()}-{job.id}"
+    watched.pop(name, None)
     watched[name] = job.folder
-    watched.move_to_end(name)
     while len(watched) > MOST_WATCHED:
         watched.popitem(last=False)
     data = {
@@ -109,7 +119,7 @@ def watch(
         "shown": shown,
         "draws": draws,
         "lines": lines,
-        "predicted_ms": None if predicted_s is None else 1e3 * predicted_s,
+        "predicted_s": predicted_s,
         "per": glossary.TIMED[job.about.goal],
     }
     _component(shown)(
@@ -124,11 +134,12 @@ def _drawn_anew() -> None:
 @cache
 def _component(shown: bool) -> Callable[..., object]:
     # In the page's own styles, which know what stands at its foot by its words.
-    html, css = ((ASSETS / f"watch.{kind}").read_text("utf-8") for kind in ("html", "css"))
+    html, css = ((ASSETS / f"jobs/watch.{kind}").read_text("utf-8") for kind in ("html", "css"))
+    js = "\n".join((ASSETS / name).read_text("utf-8") for name in SCRIPTS)
     return st.components.v2.component(
         "placement_job" if shown else "placement_job_unseen",
         html=html if shown else "",
         css=css if shown else "",
-        js=(ASSETS / "watch.js").read_text("utf-8"),
+        js=js,
         isolate_styles=False,
     )

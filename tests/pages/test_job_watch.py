@@ -54,6 +54,12 @@ def test_a_search_is_drawn_often_all_along(going):
     assert job_watch.told(aged)["draw_s"] == job_watch.SEARCHING_DRAW_S
 
 
+def test_a_search_that_measures_what_it_found_is_left_alone(going):
+    job, measured = going(event="progress", seconds=1.0), going(event="step", seconds=0.01)
+    both = replace(job, events=job.events + measured.events)
+    assert job_watch.told(both)["look_s"] == job_watch.MEASURING_LOOK_S
+
+
 def test_of_many_steps_the_last_are_told_and_how_many_there_were(going):
     job = going(event="step", seconds=0.01)
     found = job_watch.told(replace(job, events=1000 * job.events))

@@ -66,6 +66,7 @@ BEHIND_A_DOOR = {
     "profiling.backends._ort": {"onnx", "onnxruntime"},
     "profiling.backends._ray": {"ray"},
     "profiling.backends._torch": {"torch"},
+    "benchmarks._fidelity.drawn": {"onnx"},
     "benchmarks._fidelity.networks": {"onnx"},
     "benchmarks._shared.torch_eager": {"torch"},
 }

@@ -19,6 +19,7 @@ from streamlit.starlette import App
 from pages.ui.consequence import route
 from pages.ui.desk import ahead
 from pages.ui.session import unsent
+from pages.ui.shell import job_watch
 from pages.ui.shell.page_scripts import PageScripts
 from pages.ui.shell.same_origin import SameOrigin
 from pages.ui.shell.send_at_once import SendAtOnce
@@ -100,7 +101,7 @@ else:
     app: "ASGIApp" = App(
         __file__,
         lifespan=begin,
-        routes=[route.route(), ahead.route()],
+        routes=[route.route(), ahead.route(), job_watch.route()],
         middleware=[Middleware(SameOrigin), Middleware(PageScripts), Middleware(ahead.Ahead)],
     )
     app = SendAtOnce(app)

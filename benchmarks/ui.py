@@ -1,9 +1,11 @@
 """The page beside Netron and Model Explorer, in one Chromium: the same files, turn by turn.
 
     python -m benchmarks.ui [--json] [--loads 5] [--files "3,000 ops"] [--shots FOLDER] [--alone]
+    python -m benchmarks.ui --beside
 
 Before these, ops are dragged over devices of the studio (`_page/consequences.py`), and servers of
-it are started with a page that is asked for at once.
+it are started with a page that is asked for at once. With `--beside` only that is measured which
+the page takes of the computer while a job goes on (`_page/beside.py`).
 
 Every server is up and has shown one page before the first measured one. A measured load is of a
 file that no server has met, to the settled picture of the graph, and for the studio also to that of
@@ -25,7 +27,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks._page import consequences, edits, files, shares, sides
+from benchmarks._page import beside, consequences, edits, files, shares, sides
 from benchmarks._page.sides import Side
 from benchmarks._page.table import DRAGGED, HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
 from benchmarks._page.watch import PATIENCE_S, NotDrawn, Settled, Watched, profile, watched
@@ -171,13 +173,25 @@ def measure(files: Sequence[str], loads: int, shots: Path | None, alone: bool) -
     return bench.found
 
 
+def measure_beside() -> dict[str, dict[str, float]]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=edits.chromium(), args=list(FLAGS))
+        return beside.cores(browser)
+
+
 def main() -> None:
     every = (*SMALL, LARGE, HUGE)
     made = parser(__doc__, loads=5)
     made.add_argument("--files", nargs="+", default=every, choices=every)
     made.add_argument("--shots", type=Path, help="keep a picture of each settled page here")
     made.add_argument("--alone", action="store_true", help="without the peers")
+    made.add_argument("--beside", action="store_true", help="cores taken beside jobs, nothing else")
     given = made.parse_args()
+    if given.beside:
+        print(json.dumps(measure_beside(), indent=1))
+        return
     if given.shots is not None:
         given.shots.mkdir(parents=True, exist_ok=True)
     found = measure(given.files, given.loads, given.shots, given.alone)

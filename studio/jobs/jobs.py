@@ -99,6 +99,12 @@ class Job:
         words = latest.what.capitalize()
         return share, words or (f"{step} of {of}" if of else "Starting")
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether it tells seconds of a search; what measures instead had better be left alone."""
+        latest = next((e for e in reversed(self.events) if isinstance(e, Progress | Step)), None)
+        return isinstance(latest, Progress) and latest.seconds is not None
+
     def _search_progress(self, seconds: float) -> tuple[float, str]:
         """Of a search that counts no steps: the share of its time that is gone."""
         limit_s = self.about.time_limit_s

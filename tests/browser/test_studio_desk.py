@@ -58,7 +58,7 @@ NOTICE = (
     ".st-key-yardstick-known button",
 )
 PROGRESS = (
-    ".st-key-desk-working .stProgress",
+    ".st-key-desk-working progress",
     ".st-key-desk-working p",
     ".st-key-cancel-place button",
 )

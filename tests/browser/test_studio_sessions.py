@@ -101,6 +101,10 @@ def test_two_live_runs_queue(new_page, project_about, timed):
     one.get_by_role("spinbutton", name="Steps", exact=True).press("Enter")
     one.get_by_role("button", name="Run", exact=True).click()
     expect(one.get_by_text(re.compile("Running: Step")).first).to_be_visible(timeout=PATIENCE_MS)
+    # Its steps are drawn as they come, with a scale, beside what is predicted of one.
+    chart = one.locator(".st-key-desk-dock .job-watch figure")
+    expect(chart).to_contain_text(re.compile("The last step took .+; dashed: .+, as predicted"))
+    expect(chart.locator("text").first).to_have_text("0 s")
     two.get_by_role("button", name="Run", exact=True).click()
     waiting = two.get_by_text(re.compile(r"Waiting for process \d+"))
     expect(waiting.first).to_be_visible(timeout=PATIENCE_MS)

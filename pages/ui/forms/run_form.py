@@ -7,7 +7,6 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.forms import option_fields
-from pages.ui.panels import charts
 from pages.ui.session import cache, choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
@@ -18,7 +17,6 @@ from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
 from placement.core.verb_options import RunOptions, StreamOptions, option_of
 from studio.jobs import command_line, jobs, kinds, runs
-from studio.jobs.event_log import Step
 from studio.project.files import read_json
 from studio.snapshot import Studio
 
@@ -52,12 +50,12 @@ def controls(now: Studio) -> None:
     reason = why_not(now)
     if reason:
         st.info(glossary.plain(reason))
-        job_status.show(now, "run", live_chart)
+        job_status.show(now, "run", steps_beside=_predicted_s)
         return
     options = _fields(now, not choices.may_write())
     first = " The run measures the model first." * (now.is_estimate and now.can_measure)
     st.caption(f"To run: the placement **{glossary.plain(now.named.name)}**.{first}")
-    job_status.show(now, "run", live_chart)
+    job_status.show(now, "run", steps_beside=_predicted_s)
     argv = command_line.run(now, now.shelf.path(now.named.name), options)
     job_status.command_box(argv)
 
@@ -108,15 +106,6 @@ def why_not(now: Studio) -> str:
             " predicted but not run; choose this computer on the Devices page."
         )
     return ""
-
-
-def live_chart(job: jobs.Job) -> None:
-    """The steps, or the times between outputs, measured so far."""
-    step_s = [step.seconds for step in job.all(Step)]
-    if step_s:
-        per = glossary.TIMED[job.about.goal]
-        chart = charts.step_times(step_s, _predicted_s(job), per)
-        st.plotly_chart(chart, key=f"live-{job.id}", config=charts.CONFIG)
 
 
 def _predicted_s(job: jobs.Job) -> float | None:

@@ -12,6 +12,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import (
     ended_aside,
     glossary,
+    job_watch,
     messages,
     model_request,
     next_step,
@@ -22,7 +23,8 @@ from studio.jobs import jobs, kinds
 from studio.project import store
 from studio.snapshot import Studio
 
-HEARTBEAT_S = 2.0
+# The end of a job is told of at once, and until then a measurement is left alone.
+HEARTBEAT_S, HEARTBEAT_BESIDE_JOBS_S = 2.0, 10.0
 MOST_OTHERS = 8
 
 
@@ -59,7 +61,9 @@ def show(page: str) -> None:
     for text in kinds.collect(now) if mine else ():
         choices.say("info", text)
     with st.sidebar:
-        _heartbeat()
+        is_beside = any(job.is_live for job in _open_jobs(now))
+        every_s = HEARTBEAT_BESIDE_JOBS_S if is_beside else HEARTBEAT_S
+        st.fragment(_heartbeat, run_every=every_s)()
         _projects(now, page)
     messages.take(now)
     # One place for all of it, so that nothing below moves, and is drawn anew, when it changes.
@@ -101,7 +105,6 @@ def _said(takes_new: bool) -> None:
         yardstick.show(now)
 
 
-@st.fragment(run_every=HEARTBEAT_S)
 @messages.plain_errors()
 def _heartbeat() -> None:
     """Keeps the claim, takes over finished jobs and shows what the project is."""
@@ -118,6 +121,12 @@ def _heartbeat() -> None:
     if told or has_ended or mine != before or saving.is_outdated():
         st.rerun()
     _account(now)
+
+
+def _open_jobs(now: Studio) -> list[jobs.Job]:
+    """Jobs that live, or whose end nobody has taken note of yet."""
+    folder = now.project.folder
+    return [jobs.read(folder, job_id) for job_id in jobs.open_ones(folder)]
 
 
 def _account(now: Studio) -> None:
@@ -155,14 +164,9 @@ def saved() -> str:
 
 
 def _jobs(now: Studio) -> None:
-    for job_id in jobs.open_ones(now.project.folder):
-        job = jobs.read(now.project.folder, job_id)
+    for job in _open_jobs(now):
         if job.is_live:
-            share, doing = job.progress
-            text = job.message or doing
-            st.progress(
-                share, text=glossary.plain(f"{kinds.WORDS.get(job.verb, job.verb)}: {text}")
-            )
+            job_watch.watch(job, "sidebar")
 
 
 def _projects(now: Studio, page: str) -> None:

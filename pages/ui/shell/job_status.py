@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.ui.session import choices
 from pages.ui.session.current import studio
-from pages.ui.shell import glossary
+from pages.ui.shell import glossary, job_watch
 from pages.ui.shell.messages import plain_errors
 from studio.jobs import command_line, jobs, kinds
 from studio.snapshot import Studio
@@ -24,13 +24,21 @@ def nothing_more(job: jobs.Job) -> None:
     """The default for `show`: progress says enough."""
 
 
-def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more) -> None:
-    """Draw the newest job of a kind; `more` draws below the progress what it has so far."""
+def show(
+    now: Studio,
+    verb: str,
+    more: Callable[[jobs.Job], None] = nothing_more,
+    steps_beside: Callable[[jobs.Job], float | None] | None = None,
+) -> None:
+    """Draw the newest job of a kind; `more` draws below the progress what it has so far.
+
+    With `steps_beside`, which gives the seconds that are predicted of a step, its steps are drawn.
+    """
     # One place, whether there is something to say or not, so that nothing below is drawn anew.
     with st.container():
         job = jobs.latest(now.project.folder, verb)
         if job is not None and job.is_live:
-            _live(verb, more)
+            _live(verb, more, steps_beside)
         elif job is not None and job.status != "done" and not job.about.dismissed:
             _ended(now, job)
 
@@ -42,25 +50,38 @@ def follow(now: Studio, verb: str, more: Callable[[jobs.Job], None]) -> None:
             _follow(verb, more)
 
 
-@st.fragment(run_every=POLL_S)
+@st.fragment
 @plain_errors()
 def _follow(verb: str, more: Callable[[jobs.Job], None]) -> None:
     job = jobs.latest(studio().project.folder, verb)
-    if job is not None and job.is_live:
-        more(job)
+    if job is None or not job.is_live:
+        st.rerun()
+    assert job is not None
+    more(job)
+    job_watch.watch(job, "follow", shown=False, draws=True)
 
 
-@st.fragment(run_every=POLL_S)
+@st.fragment
 @plain_errors()
-def _live(verb: str, more: Callable[[jobs.Job], None]) -> None:
+def _live(
+    verb: str,
+    more: Callable[[jobs.Job], None],
+    steps_beside: Callable[[jobs.Job], float | None] | None,
+) -> None:
     now = studio()
     job = jobs.latest(now.project.folder, verb)
     if job is None or not job.is_live:
         st.rerun()
     assert job is not None
-    bar, cancel = st.columns([0.84, 0.16], vertical_alignment="center")
-    share, doing = job.progress
-    bar.progress(share, text=glossary.plain(job.message or f"{kinds.WORDS[verb]}: {doing}"))
+    bar, cancel = st.columns([0.84, 0.16], vertical_alignment="top")
+    with bar:
+        job_watch.watch(
+            job,
+            "progress",
+            draws=more is not nothing_more,
+            lines=steps_beside is not None,
+            predicted_s=steps_beside(job) if steps_beside else None,
+        )
     cancel.button(
         "Cancel",
         key=f"cancel-{verb}",

@@ -50,7 +50,7 @@ COMMANDS = {
 # kind of file and verb. What they all say is in the tests of their kinds.
 ONLY_THOROUGH = {
     *("op_bn.pt2", "op_flash.pt2", "op_maxpool_bw.pt2", "op_sobol.pt2", "op_weightnorm.pt2"),
-    *("w_oob.pt2", "w_zero_stride.pt2"),
+    *("op_jit.pt2", "w_oob.pt2", "w_zero_stride.pt2"),
     *("n_idnone.json", "575-run.json", "776-profile.json", "80-run.json", "801-run.json"),
 }
 # Right answers are as good as a sentence.

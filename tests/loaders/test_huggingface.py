@@ -47,14 +47,23 @@ def opened(tmp_path):
     return opens
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The tiny Llama as it stands, which is captured once for all that only look at it."""
+    path = tmp_path_factory.mktemp("plain") / "tiny" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(TINY))
+    return loaders.load(str(path), {"length": 8})
+
+
 def parameters(layers):
     """Parameters of the tiny Llama, counted from its definition."""
     attention = 2 * 32 * 32 + 2 * 32 * 16
     return 2 * 97 * 32 + 32 + layers * (attention + 3 * 32 * 48 + 2 * 32)
 
 
-def test_a_configuration_is_a_model_without_weights(opened):
-    model = opened()
+def test_a_configuration_is_a_model_without_weights(plain):
+    model = plain
     assert not model.has_weights and "no weights" in model.not_executable
     # Beside the parameters the frequencies of the positions.
     assert model.graph.param_bytes == 4 * parameters(3) + 4 * 4
@@ -76,11 +85,12 @@ def test_sizes_and_words_are_set(opened):
     assert listed == {**sizes, "task": "inference", "dtype": "bfloat16"}
 
 
-@pytest.mark.parametrize(("stored", "bits"), [("int8", 8), ("int4", 4)])
-def test_stored_weights_count_with_their_bits(opened, stored, bits):
+def test_stored_weights_count_with_their_bits(opened):
     full = opened({"dtype": "bfloat16"}).graph.param_bytes
     matrices = 3 * (2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48)
-    assert opened({"dtype": stored}).graph.param_bytes == full - matrices * (16 - bits) // 8
+    for stored, bits in (("int8", 8), ("int4", 4)):
+        num_bytes = opened({"dtype": stored}).graph.param_bytes
+        assert num_bytes == full - matrices * (16 - bits) // 8, stored
 
 
 @pytest.mark.parametrize(
@@ -104,8 +114,7 @@ def test_what_is_wrong_is_one_sentence_that_names_the_file(opened, dims, setting
     assert "config.json" in text and "\n" not in text and text.endswith(".")
 
 
-def test_code_and_storage_that_a_configuration_names_are_left_out(opened):
-    plain = opened()
+def test_code_and_storage_that_a_configuration_names_are_left_out(opened, plain):
     named = opened(
         auto_map={"AutoModelForCausalLM": "evil.Model"},
         _attn_implementation="kernels-community/evil",

@@ -144,11 +144,11 @@ def test_a_residual_block_is_a_scope():
 
 def test_ops_between_modules_stand_in_blocks_where_there_are_many():
     """Sums of gradients and joins of time steps, which have no module of their own."""
-    dims = {"batch": 2, "length": 3}
-    graph = pl.load("nmt:training", dims).graph
+    dims = {"batch": 2, "length": 2}
+    graph = graph_of("nmt:training", **dims)
     tops = {op.scope.split("/")[0] for op in graph.ops}
     assert sum(not op.scope for op in graph.ops) < 12 and {"encoder", "decoder", "head"} <= tops
-    few = pl.load("resnet50:training", SMALL).graph
+    few = graph_of("resnet50:training", **SMALL)
     assert any(op.scope == "" and op.phase == "backward" for op in few.ops), "a few stay outside"
-    own = {module for op in pl.load("nmt", dims).graph.ops for module in blocks_of(op)}
+    own = {module for op in graph_of("nmt", **dims).ops for module in blocks_of(op)}
     assert {block for op in graph.ops for block in blocks_of(op)} == own, "no block is made up"

@@ -17,6 +17,7 @@ from placement.core.problem_json import problem_from_json
 from placement.placers import placer_class
 from placement.search.steps import Question, Step
 from studio import editing, following
+from studio.project import store
 from studio.snapshot import FOLLOWED, facts_of, facts_of_steps
 from tests.instances import canonical_file
 from tests.pages.going import open_tab
@@ -65,7 +66,8 @@ def test_what_is_kept_of_an_answer_is_what_place_would_tell(tmp_path, name):
     path = tmp_path / "small.json"
     path.write_text(json.dumps(diamond() if is_call else canonical_file()))
     goal = kind.objectives[0]
-    _, project = opened("model", model_kind="path", model=str(path), objective=goal)
+    project = store.create()
+    project.change(model_kind="path", model=str(path), objective=goal)
     now = snapshot(project)
     brief = {"max_iterations": 3} if kind.followed_with else {}
     posed = now.pinned_problem

@@ -1,5 +1,6 @@
 """What a refusal for memory proposes: ways out that are ways out, and no others."""
 
+import functools
 import json
 from dataclasses import replace
 
@@ -20,9 +21,10 @@ STORED = ("int8", "int4")
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
+    """Opens a tiny Llama with some settings; the same one is captured once."""
     path = tmp_path_factory.mktemp("tiny") / "config.json"
     path.write_text(json.dumps({**TINY, "dtype": "bfloat16"}))
-    return lambda **dims: load(str(path), {"length": 8, **dims})
+    return functools.cache(lambda **dims: load(str(path), {"length": 8, **dims}))
 
 
 def two_devices(host_bytes, accelerator_bytes):

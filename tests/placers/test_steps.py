@@ -468,7 +468,7 @@ def test_who_shows_no_steps_says_why(name):
 def test_the_step_that_is_told_of_an_op_has_put_it_where_the_answer_has_it(name):
     told = 0
     scarce = [] if name == "round_robin" else map(tight, either((3,), (3, 4)))
-    for problem in [*map(instance, range(12)), *scarce]:
+    for problem in [*map(instance, range(either(6, 12))), *scarce]:
         found = pl.steps(problem, name)
         placement = pl.place(problem, name).placement
         for op in problem.graph.ops:
@@ -483,7 +483,7 @@ def test_the_step_that_is_told_of_an_op_has_put_it_where_the_answer_has_it(name)
             unit = problem.unit_of_op[problem.graph.index[op.name]]
             group = {problem.graph.ops[i].name for i in problem.ops_of_unit[unit]}
             assert group & set(step.focus), (name, op.name)
-    assert told > 60
+    assert told > either(20, 60)
 
 
 @pytest.mark.thorough

@@ -45,10 +45,11 @@ def instances(rules, num_seeds, **how):
         yield seed, instance, force.samples_s(instance, splits).min(initial=np.inf)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", RULES)
 def test_branch_and_bound_and_bounds_stand_on_their_sides_of_the_optimum(rules):
     solved = 0
-    for seed, instance, optimum in instances(rules, 300):
+    for seed, instance, optimum in instances(rules, either(80, 300)):
         units = class_units(instance)
         known = None if (~units.on_acc & ~units.on_cpu).any() else greedy_start(units)
         if known is None:
@@ -73,13 +74,14 @@ def test_branch_and_bound_and_bounds_stand_on_their_sides_of_the_optimum(rules):
             priced = price_bound_s(plain, bound_s, known_s, more=lambda bound_s: True)
             assert priced <= max(most, bound_s), seed
         solved += 1
-    assert solved > 200
+    assert solved > either(50, 200)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", RULES)
 def test_annealing_finds_the_optimum_of_small_graphs(rules):
     equal = solved = 0
-    for seed, instance, optimum in instances(rules, 30):
+    for seed, instance, optimum in instances(rules, either(15, 30)):
         units = class_units(instance)
         found = best_split(units, None, budget=Budget(None, 20_000), num_chains=1)
         if found is None:
@@ -89,7 +91,7 @@ def test_annealing_finds_the_optimum_of_small_graphs(rules):
         assert value >= optimum * (1 - 1e-9), seed
         solved += 1
         equal += value <= optimum * (1 + 1e-9)
-    assert equal >= 0.9 * solved > 15
+    assert equal >= 0.9 * solved > either(7, 15)
 
 
 @pytest.mark.thorough

@@ -155,6 +155,12 @@ class Program(ABC):
         """
         raise NotImplementedError(f"this program gives no values away, {name!r} was asked for")
 
+    def view(self, name: str) -> Any:
+        """The same `value`, maybe in memory of the program's own, where the next segment may write
+        into it.
+        """
+        return self.value(name)
+
     def take(self, name: str, value: Any) -> None:
         """Use the `value` of another program for a tensor that no segment here makes; an array is
         copied.

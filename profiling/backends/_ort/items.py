@@ -86,6 +86,13 @@ def python_value(value: Any) -> Any:
     return [_array(one) for one in taken]
 
 
+def python_view(value: Any) -> Any:
+    """The same, of numbers in the memory of the OrtValue itself where numpy knows their type."""
+    if value.has_value() and value.is_tensor() and numpy_dtype(value.data_type()) is not None:
+        return value.numpy()
+    return python_value(value)
+
+
 def _array(value: Any) -> np.ndarray[Any, Any]:
     """A tensor as an array; of types that numpy lacks, the bytes."""
     text = value.data_type()

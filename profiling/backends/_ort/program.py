@@ -18,7 +18,7 @@ import numpy as np
 from placement.core.machine import Device
 from profiling.backends._ort import sessions
 from profiling.backends._ort.errors import told
-from profiling.backends._ort.items import ort_value, python_outputs, python_value
+from profiling.backends._ort.items import ort_value, python_outputs, python_value, python_view
 from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.optimise import PROTOBUF_LIMIT, Optimised
 from profiling.backends._ort.parts import Part, part_proto, shared_weights
@@ -141,6 +141,10 @@ class OrtProgram(Program):
     def value(self, name: str) -> Any:
         with told(f"hand out {name!r}"):
             return python_value(self._values[self._value_names.get(name, name)])
+
+    def view(self, name: str) -> Any:
+        with told(f"hand out {name!r}"):
+            return python_view(self._values[self._value_names.get(name, name)])
 
     def take(self, name: str, value: Any) -> None:
         name = self._value_names.get(name, name)

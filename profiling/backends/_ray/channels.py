@@ -8,6 +8,7 @@ and no objects, so that nothing that comes is ever run; whoever connects has to 
 Ray tells the hosts of a cluster alone. Like all that Ray sends it is not encrypted.
 """
 
+import copy
 import hmac
 import math
 import secrets
@@ -113,7 +114,10 @@ class Outgoing:
         threading.Thread(target=self._send_on, name="sender", daemon=True).start()
 
     def send(self, number: int, segment: int, values: Values) -> bool:
-        """Give a message away, and wait for nobody; False where it has to go another way."""
+        """Give a message away, and wait for nobody; False where it has to go another way.
+
+        The memory of its arrays is the caller's again then.
+        """
         laid = _laid(values)
         if laid is None:
             return False
@@ -134,7 +138,10 @@ class Outgoing:
                     self.close()
                     return False
             if left:
-                self._waiting.append(((number, segment, values), left))
+                # Whoever made them may write into them from now on.
+                kept = [memoryview(bytes(buffer)) for buffer in left]
+                copies = {name: copy.deepcopy(value) for name, value in values.items()}
+                self._waiting.append(((number, segment, copies), kept))
                 self._changed.notify()
         return True
 

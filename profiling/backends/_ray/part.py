@@ -118,7 +118,7 @@ class Part:
     def _leaves(self, segment: int) -> Iterator[tuple[str, Values]]:
         """The hosts that read what a segment has made, with what they read."""
         for host, names in self.leaving.get(segment, ()):
-            yield host, {name: self.program.value(name) for name in names}
+            yield host, {name: self.program.view(name) for name in names}
 
     def step(self, timeout_s: float, is_own: Callable[[str], bool]) -> Times:
         """Have the lanes run a step, with the copies to devices that are own ones."""

@@ -236,7 +236,9 @@ def test_nobody_waits_who_sends_to_a_host_that_reads_late():
     outgoing = Outgoing("alpha", door.entry, held.heard.unsent.append)
     # More than any socket takes; to wait for it would be for ever.
     for segment in range(4):
-        assert outgoing.send(7, segment, LARGE)
+        values = {"x": LARGE["x"].copy()}
+        assert outgoing.send(7, segment, values)
+        values["x"][:] = -1.0
     assert outgoing.send(7, 4, {"x": np.zeros(3)}) and held.heard.messages == []
     held.go.set()
     found = held.heard.of(5)
@@ -366,7 +368,7 @@ class Refusing:
     def run(self, segment):
         """Nothing is computed."""
 
-    def value(self, name):
+    def view(self, name):
         return np.ones(3)
 
     def take(self, name, value):

@@ -298,10 +298,20 @@ def _await(process: subprocess.Popen[str], **wanted: str) -> None:
 
 def killed(process: subprocess.Popen[str], *victims: psutil.Process) -> Ended:
     """What a command says when others are killed, and how it ends."""
+    reader = _reading(process)
     begun_s = time.monotonic()
     for victim in victims:
         kill(victim)
-    return _ended(process, begun_s)
+    found = _ended(process, begun_s)
+    reader.join(LIMIT_S)
+    return found
+
+
+def _reading(process: subprocess.Popen[str]) -> threading.Thread:
+    """Read what a command says from now on, for a pipe that is full stops it at its next step."""
+    reader = threading.Thread(target=deque, args=(process.stdout, 0), daemon=True)
+    reader.start()
+    return reader
 
 
 def of_a_head(nodes: Nodes, chance: random.Random) -> list[Ended]:
@@ -317,12 +327,7 @@ def of_a_head(nodes: Nodes, chance: random.Random) -> list[Ended]:
         for process in both:
             # Meanwhile the other one comes no further than what it says fills its pipe.
             _await(process, event="step")
-        readers = [
-            threading.Thread(target=deque, args=(process.stdout, 0), daemon=True)
-            for process in both
-        ]
-        for reader in readers:
-            reader.start()
+        readers = [_reading(process) for process in both]
         time.sleep(chance.uniform(0.0, RUN_S))
         begun_s = time.monotonic()
         for victim in nodes.processes("alpha"):

@@ -38,7 +38,10 @@ class Watch {
   async ask() {
     const { address, job } = this.data;
     const reply = await fetch(`${address}/${job}`);
-    return reply.ok ? reply.json() : null;
+    if (reply.ok) return reply.json();
+    // Of a server that was started anew; what else goes wrong may be over at the next look.
+    if (reply.status === 404) return null;
+    throw new Error(`${reply.status}`);
   }
 
   async look() {

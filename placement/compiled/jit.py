@@ -83,5 +83,5 @@ def inner(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Compile into each caller: tuples of many arrays are slow to hand over in an inner loop."""
-    compiled: F = _njit(inline="always", error_model="numpy")(function)
+    compiled: F = _kept_if_possible(_njit(**_OPTIONS, inline="always")(function))
     return compiled

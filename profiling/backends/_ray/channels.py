@@ -125,27 +125,28 @@ class Outgoing:
         head = msgspec.msgpack.encode(Head(number, segment, named))
         left = [memoryview(_SIZE.pack(len(head)) + head), *arrays][::-1]
         with self._changed:
-            if not self.is_open or self._has_ended():
+            if not self.is_open or self.has_ended():
                 self.close()
                 return False
-            if not self._waiting:
-                try:
-                    _send(self._socket, left, socket.MSG_DONTWAIT)
-                except BlockingIOError:
-                    """The rest is for a thread that may wait."""
-                except OSError:
-                    # Half of a message may be there, which its end tells from a whole one.
-                    self.close()
+            try:
+                if not self._waiting:
+                    with suppress(BlockingIOError):
+                        _send(self._socket, left, socket.MSG_DONTWAIT)
+                if left:
+                    # Whoever made them may write into them from now on.
+                    kept = [memoryview(bytes(buffer)) for buffer in left]
+                    copies = {name: copy.deepcopy(value) for name, value in values.items()}
+                    self._waiting.append(((number, segment, copies), kept))
+                    self._changed.notify()
+            except BaseException as error:
+                # Half of a message may be there, which its end tells from a whole one.
+                self.close()
+                if isinstance(error, OSError):
                     return False
-            if left:
-                # Whoever made them may write into them from now on.
-                kept = [memoryview(bytes(buffer)) for buffer in left]
-                copies = {name: copy.deepcopy(value) for name, value in values.items()}
-                self._waiting.append(((number, segment, copies), kept))
-                self._changed.notify()
+                raise
         return True
 
-    def _has_ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the other host has closed it, which sending alone tells too late."""
         try:
             return not self._socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
@@ -224,12 +225,17 @@ class Door:
         while not self._is_closed:
             with suppress(OSError, RuntimeError):
                 found, _ = self._socket.accept()
-                if self._strangers.acquire(blocking=False):
-                    reading = threading.Thread(target=self._read, args=(found,), name="channel")
-                    reading.daemon = True
-                    reading.start()
-                else:
+                if not self._strangers.acquire(blocking=False):
                     found.close()
+                    continue
+                reading = threading.Thread(target=self._read, args=(found,), name="channel")
+                reading.daemon = True
+                try:
+                    reading.start()
+                except RuntimeError:
+                    self._strangers.release()
+                    found.close()
+                    raise
                 continue
             # As where there are too many files or threads: some end.
             time.sleep(_PAUSE_S)

@@ -1,9 +1,11 @@
 """A running Ray cluster and an actor on each of its hosts: who is asked, and who is gone."""
 
 import itertools
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -123,6 +125,10 @@ class Cluster:
 
     def dismiss(self) -> None:
         """Let the actors end; what hosts have said of themselves is known still."""
+        for name, other in itertools.permutations(tuple(self.workers), 2):
+            # One that another knows would not end.
+            with suppress(Exception):
+                self.begin(name, "forget", other)
         self._part(set(self.hosts))
         self.workers.clear()
 
@@ -200,9 +206,9 @@ class Cluster:
         """
         for pair in pairs:
             source, target = pair
-            if time.monotonic() < self._refused.get(pair, 0.0) + REFUSED_S:
+            if time.monotonic() < self._refused.get(pair, -math.inf) + REFUSED_S:
                 continue
-            if target not in self._entries:
+            if self._entries.get(target) is None:
                 self._entries[target] = self.ask(target, "entry", timeout_s=START_S)
             actor, entry = self.workers[target], self._entries[target]
             if self.ask(source, "connect", target, actor, entry, timeout_s=START_S):

@@ -117,8 +117,11 @@ class Part:
 
     def _leaves(self, segment: int) -> Iterator[tuple[str, Values]]:
         """The hosts that read what a segment has made, with what they read."""
-        for host, names in self.leaving.get(segment, ()):
-            yield host, {name: self.program.view(name) for name in names}
+        leaving = self.leaving.get(segment, ())
+        # What one host has may let others go on, and write where the next one's value is.
+        look = self.program.view if len(leaving) == 1 else self.program.value
+        for host, names in leaving:
+            yield host, {name: look(name) for name in names}
 
     def step(self, timeout_s: float, is_own: Callable[[str], bool]) -> Times:
         """Have the lanes run a step, with the copies to devices that are own ones."""

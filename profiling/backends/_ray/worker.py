@@ -121,7 +121,8 @@ class Worker:
         with self._connecting:
             self._others[host] = actor
             before = self._outgoing.get(host)
-            if before is not None and before.is_open and before.entry == entry:
+            is_there = before is not None and before.is_open and not before.has_ended()
+            if is_there and before is not None and before.entry == entry:
                 # Somebody may be sending by it.
                 return True
             self._disconnect(host)

@@ -23,6 +23,13 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
         work = costs.call_s[d] + sum(
             costs.compute_s[problem.kernels.index[k], d] for k in segment.kernels
         )
+        sent = [s for s in moves if s.segment == number]
+        ends = [s.device.split("->") for s in sent]
+        work += sum(
+            costs.overhead[index[src], index[dst]]
+            * costs.transfer_s(index[src], index[dst], s.num_bytes)
+            for s, (src, dst) in zip(sent, ends, strict=True)
+        )
         span = compute[number]
         if span.device != segment.device:
             faults.append(f"segment {number} ran on {span.device}")
@@ -42,6 +49,8 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
             faults.append(f"tensor {span.name} went to {dst} twice")
         arrivals[span.name, dst] = span.end_s
         cost = costs.transfer_s(index[src], index[dst], span.num_bytes)
+        if span.segment >= 0:
+            cost *= 1 - costs.overhead[index[src], index[dst]]
         if abs(span.duration_s - cost) > CLOSE:
             faults.append(f"transfer of {span.name} took {span.duration_s}, it costs {cost}")
         if span.segment >= 0 and span.start_s < compute[span.segment].end_s - CLOSE:

@@ -77,12 +77,13 @@ def random_problem(
     with_groups: bool = False,
     with_gaps: bool = False,
     with_cards: bool = False,
+    with_overhead: bool = False,
 ) -> Problem:
     """A random layered problem; devices beyond the first are GPUs with memory of their own.
 
     Integer times keep sums exact, so that tests may compare with ==. `with_gaps` leaves some
     (op, device) pairs unsupported, `with_groups` ties some ops together, `with_cards` lets links
-    share a channel.
+    share a channel, `with_overhead` has some of them hold up their senders.
     """
     rng = random.Random(seed)
     ops = tuple(
@@ -114,6 +115,9 @@ def random_problem(
     if with_cards:
         drawn = random.Random(seed)
         links = tuple(replace(link, card=drawn.choice(("", "one", "two"))) for link in links)
+    if with_overhead:
+        drawn = random.Random(seed)
+        links = tuple(replace(link, overhead=drawn.choice((0.0, 0.25, 0.5, 1.0))) for link in links)
     machine = Machine("random", devices, links)
     compute = np.array([[rng.randrange(1, 20) for _ in devices] for _ in ops], dtype=float)
     if with_gaps:
@@ -127,7 +131,15 @@ def random_problem(
         latency[a, b], per_byte[a, b] = link.latency_s, 1 / link.bytes_per_s
     calls = np.array([float(rng.randrange(0, 3)) for _ in devices])
     graph = Graph("random", ops, tuple(tensors))
-    costs = Costs(compute, calls, latency, per_byte, "given", contention=contention)
+    costs = Costs(
+        compute,
+        calls,
+        latency,
+        per_byte,
+        "given",
+        overhead=machine.overheads,
+        contention=contention,
+    )
     return Problem(
         graph,
         machine,

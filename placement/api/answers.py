@@ -74,7 +74,10 @@ def of_machine(machine: Machine) -> MachineResult:
             _result(DeviceResult, d, rates=tuple(_result(RateResult, r) for r in d.rates))
             for d in machine.devices
         ),
-        links=tuple(_result(LinkResult, link, card=link.card or None) for link in machine.links),
+        links=tuple(
+            _result(LinkResult, link, card=link.card or None, overhead=link.overhead or None)
+            for link in machine.links
+        ),
         emulated=backends.emulated(machine.devices),
     )
 

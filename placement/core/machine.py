@@ -146,7 +146,9 @@ class Places(NamedTuple):
 class Link:
     """A directed first-in first-out channel: a tensor takes latency_s + bytes / bytes_per_s.
 
-    Links that name one `card`, as of a computer's network, are one channel together.
+    Links that name one `card`, as of a computer's network, are one channel together. `overhead` is
+    the share of that time, 0 to 1, for which the sender's lane does nothing else (the o of LogP,
+    Culler et al., 1993): its segment ends later by so much.
     """
 
     src: str
@@ -154,8 +156,14 @@ class Link:
     latency_s: float
     bytes_per_s: float
     card: str = ""
+    overhead: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.overhead <= 1:
+            raise ValueError(
+                f"Link {shown(self.src)} to {shown(self.dst)} has overhead {self.overhead!s:.20};"
+                " use 0 to 1, a share of the time that a tensor takes."
+            )
         if not is_amount(self.latency_s):
             raise ValueError(
                 f"Link {shown(self.src)} to {shown(self.dst)} has latency_s {self.latency_s!s:.20};"
@@ -296,6 +304,14 @@ class Machine:
         figures = [(link.latency_s, link.bytes_per_s) for link in self.links]
         return np.array(figures, dtype=np.float64).reshape(-1, 2)
 
+    @cached_property
+    def overheads(self) -> NDArray[np.float64]:
+        """The share of a transfer's time that holds up its sender (D, D), row the sender."""
+        found = np.zeros((len(self.devices), len(self.devices)))
+        for pair, link in zip(self._link_numbers, self.links, strict=True):
+            found.flat[pair] = link.overhead
+        return found
+
     def device(self, name: str) -> Device:
         if name not in self.index:
             raise ValueError(
@@ -330,7 +346,7 @@ class Machine:
 
 
 def _told(stated: Mapping[str, Any]) -> dict[str, Any]:
-    rare = ("rates", "memory", "engine", "streams_from", "card")
+    rare = ("rates", "memory", "engine", "streams_from", "card", "overhead")
     return {key: value for key, value in stated.items() if value or key not in rare}
 
 

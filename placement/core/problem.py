@@ -117,7 +117,8 @@ class Problem:
         """
         costs, arrays, places = self.costs, hashlib.sha256(), self.machine.places
         is_usual = bool((places.weights == np.arange(self.num_devices)).all())
-        for array in (costs.compute_s, costs.call_s, costs.latency_s, costs.s_per_byte):
+        overhead = (costs.overhead,) if costs.overhead.any() else ()
+        for array in (costs.compute_s, costs.call_s, costs.latency_s, costs.s_per_byte, *overhead):
             arrays.update(np.ascontiguousarray(array).tobytes())
         arrays.update(np.ascontiguousarray(costs.workspace_bytes).tobytes())
         return fingerprint_of(

@@ -2,7 +2,8 @@
 
     {"format": "placement-problem",
      "devices": [{"name", "memory_bytes"?}],
-     "links": [{"src", "dst", "latency_s", "bytes_per_s", "card"?}],
+     "links": [{"src", "dst", "latency_s", "bytes_per_s", "card"?,
+               "overhead"?}],
      "ops": [{"name", "times_s": [one per device, null = unsupported], "memory_bytes"?, "group"?}],
      "tensors": [{"producer", "consumers", "bytes"}],
      "link_contention"?: true, "execution"?: "op" | "segment"}
@@ -137,6 +138,7 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
         "links": [
             {"src": i.src, "dst": i.dst, "latency_s": i.latency_s, "bytes_per_s": i.bytes_per_s}
             | ({"card": i.card} if i.card else {})
+            | ({"overhead": i.overhead} if i.overhead else {})
             for i in problem.machine.links
         ],
         "ops": ops,
@@ -153,7 +155,8 @@ def _costs(machine: Machine, times: Floats) -> Costs:
     latency_s, s_per_byte = link_arrays(machine, complete=False)
     np.fill_diagonal(latency_s, 0.0)
     np.fill_diagonal(s_per_byte, 0.0)
-    return Costs(times, np.zeros(len(machine.devices)), latency_s, s_per_byte, "given")
+    calls_s = np.zeros(len(machine.devices))
+    return Costs(times, calls_s, latency_s, s_per_byte, "given", overhead=machine.overheads)
 
 
 def _graph(file: ProblemFile, name: str) -> tuple[Graph, Floats]:

@@ -161,6 +161,7 @@ class Profile:
             origin=self.origin,
             contention=self.contention,
             load=self.load,
+            overhead=self.machine.overheads,
             spread=np.array(self.spread, dtype=np.float64).reshape(len(compute), len(self.call_s)),
         )
 

@@ -7,6 +7,7 @@ learning", 2006, chapter 2):
 
     seconds = slower * (call_s + sum over kernels of compute_s * (1 + all + kind + own))
               + crossings * latency_s + seconds of their bytes * (1 + slope)
+              + what sending holds it up for
 
 `all` is common to every kernel of devices that are alike, `kind` to all kernels of one kind, `own`
 is a kernel's; `slower` is what host devices that compute beside it cost. All of these deviations,
@@ -156,7 +157,7 @@ def _crossings(
     costs: Costs, kernels: Graph, segment_of: Ints, device: Ints, on_host: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, Floats]:
     """Values that segments (S,) are the first on their lane to read of other lanes: how many, the
-    seconds of their bytes, and all that they cost."""
+    seconds of their bytes, and all that crossing costs the segments, as readers and as senders."""
     arrays, num = kernels.arrays, device.size
     tensor = np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
     made = arrays.producer[tensor] >= 0
@@ -173,11 +174,12 @@ def _crossings(
     reader = reader[first]
     bytes_s = arrays.tensor_bytes[tensor] * costs.s_per_byte[ends]
     whole_s = bytes_s + costs.latency_s[ends]
-    each = (np.ones(reader.size), bytes_s, whole_s)
+    sender_s = costs.overhead[ends] * whole_s
+    each = (np.ones(reader.size), bytes_s, whole_s - sender_s)
     number, of_bytes_s, all_s = (
         np.bincount(reader, seconds, minlength=num).astype(np.float64) for seconds in each
     )
-    return number, of_bytes_s, all_s
+    return number, of_bytes_s, all_s + np.bincount(maker[first], sender_s, minlength=num)
 
 
 def _mean(parts: Sequence[_Parts], costs: Costs, kernels: Graph, groups: Ints) -> _Deviations:

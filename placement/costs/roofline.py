@@ -46,6 +46,7 @@ def roofline(graph: Graph, machine: Machine) -> Costs:
         latency_s=latency_s,
         s_per_byte=s_per_byte,
         origin="analytic",
+        overhead=machine.overheads,
     )
 
 

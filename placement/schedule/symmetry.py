@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from placement.core.costs import Costs, Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -121,7 +122,7 @@ def _looks(problem: Problem) -> list[Any]:
 
 def _twins(problem: Problem, looks: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
     """Classes of devices of which any two may exchange their names alone."""
-    links = problem.costs.latency_s, problem.costs.s_per_byte
+    links = _figures(problem.costs)
 
     def are_twins(a: int, b: int) -> bool:
         order = np.arange(problem.num_devices)
@@ -140,6 +141,11 @@ def _twins(problem: Problem, looks: Sequence[Any]) -> tuple[tuple[int, ...], ...
         else:
             found.append(d)
     return tuple(map(tuple, classes))
+
+
+def _figures(costs: Costs) -> tuple[Floats, ...]:
+    """What is said of the links, each (D, D)."""
+    return costs.latency_s, costs.s_per_byte, costs.overhead
 
 
 def _keeps_cards(problem: Problem, new: Ints) -> bool:
@@ -170,7 +176,7 @@ def _images(
 
     def look(members: Sequence[int]) -> tuple[Any, ...]:
         first, last = members[0], members[-1]
-        inside = (problem.costs.latency_s[first, last], problem.costs.s_per_byte[first, last])
+        inside = tuple(each[first, last] for each in _figures(problem.costs))
         return looks[first], len(members), inside
 
     seen = [look(members) for members in classes]
@@ -209,7 +215,7 @@ def _exchanges(problem: Problem, found: Symmetry) -> Iterator[tuple[int, ...]]:
     """Ways in which whole classes may stand for each other by their links' figures, the identity
     first."""
     first = [members[0] for members in found.classes]
-    links = problem.costs.latency_s, problem.costs.s_per_byte
+    links = _figures(problem.costs)
 
     def agrees(images: tuple[int, ...], image: int) -> bool:
         c, to = first[len(images)], first[image]

@@ -96,9 +96,10 @@ def alone_alike(problem: Problem, apart: Iterable[int]) -> Classes:
 def _link_kinds(flat: Flat) -> Ints:
     """A number for each pair of devices (D, D): equal for equal links, one of its own for a device
     and itself, and others for two devices with one engine."""
-    latency = np.unique(flat.move_s, return_inverse=True)[1].reshape(flat.move_s.shape)
-    rates, rate = np.unique(flat.s_per_byte, return_inverse=True)
-    kinds: Ints = latency * rates.size + rate.reshape(flat.s_per_byte.shape)
+    kinds: Ints = np.zeros(flat.move_s.shape, dtype=np.int64)
+    for figures in (flat.move_s, flat.s_per_byte, flat.overhead):
+        different, kind = np.unique(figures, return_inverse=True)
+        kinds = kinds * different.size + kind.reshape(kinds.shape)
     kinds = 2 * kinds + (flat.engine[:, None] == flat.engine)
     np.fill_diagonal(kinds, kinds.max(initial=0) + 1)
     return kinds
@@ -156,6 +157,8 @@ def _quotient(problem: Problem) -> Quotient:
         allowed=np.ascontiguousarray(flat.allowed[:, first]),
         move_s=found[0],
         s_per_byte=found[1],
+        overhead=np.zeros_like(found[0]),
+        has_overhead=False,
         host=int(of_device[flat.host]) if flat.host >= 0 else -1,
         **by_device,
         **places,

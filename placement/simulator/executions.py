@@ -73,6 +73,7 @@ def _as_calls(problem: Problem, schedule: Schedule, flat: Flat) -> Flat:
         call_s=np.zeros_like(flat.call_s),
         move_s=np.zeros_like(flat.move_s),
         s_per_byte=np.zeros_like(flat.s_per_byte),
+        has_overhead=False,
         one_at_a_time=False,
         wide=flat.on_host,
     )
@@ -86,15 +87,19 @@ def _link_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> d
     tasks = segment_tasks(problem, schedule)
     names, channels = [d.name for d in problem.machine.devices], problem.machine.channels
     works = dict.fromkeys(names, 0.0)
-    for d, work_s in zip(tasks.device, tasks.work_s, strict=True):
-        works[names[d]] += work_s
+    for s, d in enumerate(tasks.device):
+        # What is sent counts whole, below.
+        works[names[d]] += tasks.work_s[s] - sum(
+            tasks.transfers[i].overhead_s for i in tasks.sends[s]
+        )
     loads = dict(works)
     for move in tasks.transfers:
         src, dst = divmod(int(channels[move.src * len(names) + move.dst]), len(names))
         link = f"{names[src]}->{names[dst]}"
-        loads[link] = loads.get(link, 0.0) + move.duration_s
-        loads[names[move.src]] += move.duration_s
-        loads[names[move.dst]] += move.duration_s
+        whole_s = move.duration_s + move.overhead_s
+        loads[link] = loads.get(link, 0.0) + whole_s
+        loads[names[move.src]] += whole_s
+        loads[names[move.dst]] += whole_s
     for device in (d for d in problem.machine.devices if d.engine):
         loads[device.engine] += loads[device.name]
     most_s = max(loads.values())

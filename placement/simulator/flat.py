@@ -15,7 +15,8 @@ from placement.simulator.lowering import host_of
 class Flat(NamedTuple):
     """Kernels (K), tensors (T), devices (D), units (U) of a problem; CSR pairs as in GraphArrays.
 
-    `move_s` (D, D) and `s_per_byte` (D, D): a tensor of b bytes takes move_s + b * s_per_byte.
+    `move_s` (D, D) and `s_per_byte` (D, D): a tensor of b bytes takes move_s + b * s_per_byte, of
+    which the share `overhead` (D, D) holds up the sender (`has_overhead`: anywhere).
     `channel` (D * D,) is the pair of devices whose queue a tensor of each pair waits in, and
     `shares_channels` whether that is another pair anywhere.
     `host` is -1 where no device computes in host memory. `each_pays`: every kernel is a call of its
@@ -29,6 +30,8 @@ class Flat(NamedTuple):
     call_s: Floats
     move_s: Floats
     s_per_byte: Floats
+    overhead: Floats
+    has_overhead: bool
     channel: Ints
     shares_channels: bool
     contention: float
@@ -83,6 +86,8 @@ def _flattened(problem: Problem) -> Flat:
         call_s=costs.call_s,
         move_s=costs.latency_s,
         s_per_byte=costs.s_per_byte,
+        overhead=costs.overhead,
+        has_overhead=bool(costs.overhead.any()),
         channel=machine.channels,
         shares_channels=problem.link_contention and machine.shares_channels,
         contention=float(costs.contention),

@@ -11,23 +11,27 @@ from placement.core.schedule import Schedule
 
 @dataclass(frozen=True)
 class Transfer:
-    """One tensor on its way to one device; `segment` is its producer, -1 for a model input."""
+    """One tensor on its way to one device; `segment` is its producer, -1 for a model input.
+
+    `overhead_s` is what sending it holds up the producer, before it is on its way.
+    """
 
     tensor: int
     src: int
     dst: int
     segment: int
     duration_s: float
+    overhead_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Tasks:
     """Segments as tasks; indices are segment and transfer numbers.
 
-    `work_s[s]` is call overhead plus compute, `reads[s]` the transfers segment s waits for,
-    `local_reads[s]` the earlier segments of its own device whose values it reads, `sends[s]` the
-    transfers that start when s ends, `at_start` those of model inputs, `lanes[d]` the segments that
-    compute on device d in running order.
+    `work_s[s]` is call overhead plus compute and what its sends hold it up, `reads[s]` the
+    transfers segment s waits for, `local_reads[s]` the earlier segments of its own device whose
+    values it reads, `sends[s]` the transfers that start when s ends, `at_start` those of model
+    inputs, `lanes[d]` the segments that compute on device d in running order.
     """
 
     device: tuple[int, ...]
@@ -125,8 +129,13 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
                         local_reads[s].add(producer)
                 continue
             number = len(transfers)
-            duration_s = costs.transfer_s(src, dst, tensor.num_bytes)
-            transfers.append(Transfer(t, src, dst, producer, duration_s))
+            whole_s = costs.transfer_s(src, dst, tensor.num_bytes)
+            # Nobody waits for the sender of a model input.
+            share = float(costs.overhead[src, dst]) if producer >= 0 else 0.0
+            move = Transfer(t, src, dst, producer, (1.0 - share) * whole_s, share * whole_s)
+            transfers.append(move)
+            if producer >= 0:
+                work_s[producer] += move.overhead_s
             (at_start if producer < 0 else sends[producer]).append(number)
             for s in readers[dst]:
                 reads[s].append(number)

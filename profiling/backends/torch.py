@@ -51,6 +51,11 @@ class Torch(Backend):
 
         return copy_seconds(src, dst, sizes)
 
+    def sender_share(self, src: Device, dst: Device, size: int) -> float:
+        from profiling.backends._torch.streams import sender_share
+
+        return sender_share(src, dst, size)
+
     def compile(self, model: Model, machine: Machine) -> Compiled:
         from profiling.backends._torch.compile import TorchCompiled
 

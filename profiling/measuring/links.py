@@ -9,7 +9,7 @@ for the constant part is then a call's own cost and belongs to the profile.
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -22,6 +22,7 @@ from profiling.devices.lanes import pin
 from profiling.devices.local import missing_devices
 
 SIZES = tuple(1024 * 4**i for i in range(8))  # 1 KiB to 16 MiB
+SHARE_BYTES = SIZES[4]
 MOST_BYTES_PER_S = 1e12
 MEASURED_NOTE = "Link figures were measured on this computer."
 _ROUNDS = 24
@@ -49,14 +50,18 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
         measured[a.name, b.name] = fit(SIZES, there)
         measured[b.name, a.name] = fit(SIZES, back)
     stated = {(link.src, link.dst): link for link in machine.links}
+    shares: dict[tuple[str, str], float] = {}
     for device in (d for d in present if not d.on_host):
         report(f"measuring copies to and from {device.name}")
-        measured |= _told(device, present, stated)
+        measured |= (told := _told(device, present, stated))
+        shares |= _sender_shares(device, present, told)
     _through_host(measured, [d for d in present if not d.on_host], lanes)
     if not measured:
         return machine
     links = tuple(
-        Link(ends[0], ends[1], *measured[ends], cards.get(ends, "")) if ends in measured else link
+        Link(*ends, *measured[ends], cards.get(ends, ""), shares.get(ends, 0.0))
+        if ends in measured
+        else link
         for ends, link in stated.items()
     )
     return replace(machine, links=links, note=MEASURED_NOTE)
@@ -99,6 +104,19 @@ def _told(
         for ends, (_, bytes_per_s) in found.items()
         if ends in stated
     }
+
+
+def _sender_shares(
+    device: Device, present: Sequence[Device], ends: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], float]:
+    """What sending to or from a device holds up its senders: one host lane for all."""
+    lanes = {d.name: d for d in present if d.on_host}
+    held_up = [(src, dst) for src, dst in ends if dst == device.name and src in lanes]
+    if not held_up:
+        return {}
+    lane = lanes[held_up[0][0]]
+    share = backends.get(device.runtime).sender_share(lane, device, SHARE_BYTES)
+    return dict.fromkeys(held_up, float(f"{share:.4g}"))
 
 
 def fit(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:

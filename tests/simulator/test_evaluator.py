@@ -66,6 +66,7 @@ def instances(**fixed):
         "contention": st.sampled_from((0.0, 0.25)),
         "with_groups": st.booleans(),
         "with_cards": st.booleans(),
+        "with_overhead": st.booleans(),
     }
     given_ = {key: st.just(value) for key, value in fixed.items()}
     return st.builds(instance, st.integers(0, 10_000), **(choices | given_))

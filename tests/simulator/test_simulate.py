@@ -32,6 +32,7 @@ problems = st.builds(
     with_groups=st.booleans(),
     contention=st.sampled_from((0.0, 0.25)),
     with_cards=st.booleans(),
+    with_overhead=st.booleans(),
 )
 
 

@@ -11,7 +11,14 @@ from placement.compiled.jit import inlined, inner
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.simulator.compiled.checkpoints import kept, restored
-from placement.simulator.compiled.links import crosses, details_of, send, send_inputs, ways_of
+from placement.simulator.compiled.links import (
+    crosses,
+    details_of,
+    send,
+    send_inputs,
+    sending_s,
+    ways_of,
+)
 from placement.simulator.flat import Flat
 from placement.simulator.run_state import STRIDE, Flags, Parts, RunState
 
@@ -101,6 +108,7 @@ def run_by_events(flat: Flat, state: RunState, since: int, save: bool, limit_s: 
     reads = (flat.in_ptr, flat.in_tensors, flat.producer, on_host, flat.host)
     orders, arrivals = (order, device, position, first), (state.arrived_s, written_s)
     ways, details, begun = ways_of(flat), details_of(state), since == 0
+    has_overhead = flat.has_overhead
     num_kernels, num_devices = compute_s.shape
     times_s, places = np.empty(state.times_s.shape[1]), np.empty(state.places.shape[1], np.int64)
     restored(state, since, times_s, places, num_devices)
@@ -171,6 +179,8 @@ def run_by_events(flat: Flat, state: RunState, since: int, save: bool, limit_s: 
             work_s = compute_s[k, d]
             if each_pays or fresh[d] or opened[d] == 0:
                 work_s += call_s[d]
+            if has_overhead:
+                work_s += sending_s(flat, ways, first, k, d)
             opened[d], ready_s[d] = 1, np.inf
             if save:
                 start_of[k] = now_s

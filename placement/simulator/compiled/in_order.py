@@ -9,7 +9,14 @@ import numpy as np
 
 from placement.compiled.jit import inner
 from placement.simulator.compiled.checkpoints import kept, restored
-from placement.simulator.compiled.links import crosses, details_of, send, send_inputs, ways_of
+from placement.simulator.compiled.links import (
+    crosses,
+    details_of,
+    send,
+    send_inputs,
+    sending_s,
+    ways_of,
+)
 from placement.simulator.flat import Flat
 from placement.simulator.run_state import STRIDE, RunState
 
@@ -34,7 +41,7 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
     )
     producer, compute_s, call_s, wide = flat.producer, flat.compute_s, flat.call_s, flat.wide
     on_host, host, each_pays, engine = flat.on_host, flat.host, flat.each_pays, flat.engine
-    ways, details = ways_of(flat), details_of(state)
+    ways, details, has_overhead = ways_of(flat), details_of(state), flat.has_overhead
     num_devices = call_s.size
     times_s, places = np.empty(state.times_s.shape[1]), np.empty(state.places.shape[1], np.int64)
     restored(state, since, times_s, places, num_devices)
@@ -66,6 +73,8 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
                 called = True
         work_s = compute_s[k, d]
         end_s = start_s + ((call_s[d] + work_s) if called else work_s)
+        if has_overhead:
+            end_s += sending_s(flat, ways, first, k, d)
         free_s[engine[d]] = end_s
         done_s[d] += work_s
         step_s = max(step_s, end_s)

@@ -50,6 +50,7 @@ def ways_of(flat: Flat) -> Parts:
         flat.host,
         flat.one_at_a_time,
         flat.channel,
+        flat.overhead,
     )
 
 
@@ -84,7 +85,9 @@ def send(
 
     A model output that is made on a device with memory of its own goes back to the host.
     """
-    move_s, s_per_byte, tensor_bytes, is_output, on_host, host, one_at_a_time, channel = ways
+    move_s, s_per_byte, tensor_bytes, is_output, on_host, host, one_at_a_time, channel, overhead = (
+        ways
+    )
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     returns_to = host if is_output[t] and not on_host[d] else -1
@@ -98,7 +101,9 @@ def send(
             if one_at_a_time and link_free_s[link] > now_s:
                 start_s = link_free_s[link]
                 behind = link_last[link]
-            arrival_s = start_s + (move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e])
+            # For the rest of it the sender was held up: `sending_s`.
+            seconds = move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e]
+            arrival_s = start_s + (1.0 - overhead[d, e]) * seconds
             link_free_s[link] = arrival_s
             link_last[link] = i
             arrived_s[i] = arrival_s
@@ -107,6 +112,21 @@ def send(
                 sent_s[i] = start_s
                 behind_of[i] = behind
     return latest_s
+
+
+@inner
+def sending_s(flat: Flat, ways: Parts, first: Uses, k: int, d: int) -> float:
+    """Seconds for which kernel k's device d is held up by sending on what k makes."""
+    move_s, s_per_byte, tensor_bytes, is_output, on_host, host, _, _, overhead = ways
+    num_devices = on_host.size
+    seconds = 0.0
+    for o in range(flat.out_ptr[k], flat.out_ptr[k + 1]):
+        t = flat.out_tensors[o]
+        returns_to = host if is_output[t] and not on_host[d] else -1
+        for e in range(num_devices):
+            if e != d and (first[t * num_devices + e] != UNUSED or e == returns_to):
+                seconds += overhead[d, e] * (move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e])
+    return seconds
 
 
 @inner
@@ -120,7 +140,7 @@ def send_inputs(
     link_last: Ints,
 ) -> float:
     """Send the model inputs at time 0 to the devices with memory of their own; the last arrival."""
-    move_s, s_per_byte, tensor_bytes, _, on_host, host, one_at_a_time, channel = ways
+    move_s, s_per_byte, tensor_bytes, _, on_host, host, one_at_a_time, channel, _ = ways
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     latest_s = 0.0

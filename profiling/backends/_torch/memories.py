@@ -90,7 +90,8 @@ class SpreadTorch(Program):
         self.peak_bytes = self._peak_bytes = planned_peak_bytes(program, schedule, known)
         self.actual_devices = self._actual = {d.name: d.provider for d in self._devices}
         self._note = ""
-        self._looked_at: set[str] = set()
+        # Steps that each device has ended, as far as they are counted.
+        self._num_ended = dict.fromkeys((d.name for d in self._devices), 0)
         self._handed_out = {name for _, name in program.outputs}
         self._marks: dict[Move, Stretch] = {}
         self._spans: dict[int, Stretch] = {}
@@ -164,12 +165,18 @@ class SpreadTorch(Program):
         if replays.must_own_state():
             place.compute.call(partial(replays.own_state, self._tables[memory]))
             place.compute.mark().wait()
+        # Whoever keeps count of memory takes a while to say: later steps take no more than these.
+        if self._num_ended[name] > self.settles_after:
+            return
+        self._num_ended[name] += 1
+        self._note_peak(name, memory)
+        if self._num_ended[name] == 1:
+            self._look_at(self._devices[segment], memory)
+
+    def _note_peak(self, device: str, memory: int) -> None:
         before = self._before[memory]
         if before is not None:
-            self._peak_bytes[name] = self._places[memory].peak_bytes() - before
-        if name not in self._looked_at:
-            self._looked_at.add(name)
-            self._look_at(self._devices[segment], memory)
+            self._peak_bytes[device] = self._places[memory].peak_bytes() - before
 
     def _look_at(self, device: Device, memory: int) -> None:
         """Note where the values that a device has made really are."""
@@ -313,6 +320,10 @@ class SpreadTorch(Program):
         return value
 
     def close(self) -> None:
+        if self._tables:
+            for device, memory in self._number.items():
+                if self._num_ended.get(device):
+                    self._note_peak(device, memory)
         self._tables, self._feeds, self._marks, self._spans = [], [], {}, {}
         self._note, self._replays = self.lanes_note, []
 

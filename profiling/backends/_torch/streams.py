@@ -7,6 +7,8 @@ the only kind that moves while both go on computing.
 """
 
 import functools
+import statistics
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +19,6 @@ import torch
 from placement.core.machine import Device
 from profiling.backends._torch.accelerators import CAPTURED
 from profiling.backends._torch.queues import Capture, Mark, Place, Queue, Work
-from profiling.measuring.timing import measure
 
 
 class _Passed(Mark):
@@ -209,6 +210,9 @@ class _Stream(Queue):
             mark.wait()
 
 
+# Work before a copy whose seconds are taken: of the CPU, and bytes that a GPU fills.
+_SIDE, _FILLED_BYTES, _FILLS = 512, 64 << 20, 10
+_ROUNDS, _WARMUP = 15, 3
 HOST = Host()
 # What makes the place of each provider, by the name of a device of it.
 PLACES: dict[str, Callable[[str], Place]] = {"cuda": Streams, "xpu": Streams, "mps": Metal}
@@ -246,30 +250,87 @@ def queue_between(src: Place, dst: Place) -> Queue:
 
 
 def copy_seconds(src: Device, dst: Device, sizes: Sequence[int]) -> list[float]:
-    """Seconds by size, from the end of the work that makes a value until it may be read."""
-    return [_seconds(_place(src), _place(dst), size) for size in sizes]
+    """Seconds by size, from the end of the work that makes a value until its reader begins."""
+    return [_crossing(_place(src), _place(dst), size)[0] for size in sizes]
+
+
+def sender_share(src: Device, dst: Device, size: int) -> float:
+    """The share of these seconds for which the sender's thread is busy with sending, 0 to 1.
+
+    An accelerator goes on computing meanwhile: its thread is not what others wait for.
+    """
+    if not src.on_host:
+        return 0.0
+    seconds, held_up_s = _crossing(_place(src), _place(dst), size)
+    return min(1.0, max(0.0, held_up_s / seconds))
 
 
 def _place(device: Device) -> Place:
     return HOST if device.on_host else place_of(device.provider, device.own_name)
 
 
-def _seconds(src: Place, dst: Place, size: int) -> float:
-    table: dict[str, torch.Tensor] = {}
+def _crossing(src: Place, dst: Place, size: int) -> tuple[float, float]:
+    """Seconds until a value of `size` bytes has crossed, and those that hold up its sender.
+
+    As in a step: one thread makes and sends it after work that leaves caches cold, another sleeps
+    until it is told, and queues what reads it.
+    """
+    value = torch.ones(max(1, size // 4), device=src.device)
+    is_sent, has_begun = threading.Lock(), threading.Lock()
+    arrived: list[Mark] = []
+    begun_s: list[float] = []
+    failed: list[BaseException] = []
+    for lock in (is_sent, has_begun):
+        lock.acquire()
+
+    def read() -> None:
+        try:
+            for _ in range(_WARMUP + _ROUNDS):
+                is_sent.acquire()
+                dst.compute.after(arrived[-1])
+                began = dst.compute.mark()
+                began.wait()
+                begun_s.append(began.time_s)
+                has_begun.release()
+        except BaseException as error:  # handed to the sender, who waits for it
+            failed.append(error)
+            has_begun.release()
+
+    queue, work = queue_between(src, dst), _work_on(src)
+    held: list[torch.Tensor] = []
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    for place in (src, dst):
+        place.synchronise_clock()
+    found: list[tuple[float, float]] = []
+    for _ in range(_WARMUP + _ROUNDS):
+        src.compute.call(work)
+        made = src.compute.mark()
+        queue.after(made)
+        queue.mark()
+        queue.call(lambda: held.append(copied(value, src, dst)))
+        arrived.append(queue.mark())
+        sent_s = time.perf_counter()
+        is_sent.release()
+        has_begun.acquire()
+        if failed:
+            raise failed[0]
+        held.clear()
+        found.append((begun_s[-1] - made.time_s, sent_s - made.time_s))
+    reader.join()
+    seconds, held_up_s = zip(*found[_WARMUP:], strict=True)
+    return max(1e-9, statistics.median(seconds)), statistics.median(held_up_s)
+
+
+def _work_on(place: Place) -> Work:
+    """A millisecond's work or so, queued at once where there is a queue."""
+    if place is HOST:
+        square = torch.ones(_SIDE, _SIDE)
+        return lambda: torch.mm(square, square)  # type: ignore[return-value]
+    filled = torch.empty(_FILLED_BYTES // 4, device=place.device)
 
     def fill() -> None:
-        table["made"] = torch.ones(size // 4, device=src.device)
+        for _ in range(_FILLS):
+            filled.fill_(1.0)
 
-    def carry() -> None:
-        table["copied"] = copied(table["made"], src, dst)
-
-    def copy() -> None:
-        queue = queue_between(src, dst)
-        queue.after(made)
-        queue.call(carry)
-        queue.mark().wait()
-
-    src.compute.call(fill)
-    made = src.compute.mark()
-    made.wait()
-    return measure(copy, warmup=3, repeats=15).median_s
+    return fill

@@ -139,6 +139,17 @@ class Program(ABC):
     def run(self, segment: int) -> None:
         """Compute one segment; the caller has seen to it that its inputs are there."""
 
+    def launch(self, segment: int) -> None:
+        """The same, but of a device's last segment this may return before all is over.
+
+        Readers may run then; `finish` waits for the rest.
+        """
+        self.run(segment)
+
+    def finish(self, segment: int) -> None:  # noqa: B027 - most are through when `launch` returns
+        """Return once all that was begun on the device of a launched segment is over, if it is the
+        device's last."""
+
     @abstractmethod
     def outputs(self) -> dict[str, Any]:
         """The model's outputs by name: arrays, lists of arrays for sequences, None if absent."""
@@ -196,7 +207,8 @@ class Program(ABC):
 
     def carried(self, lanes: Sequence[Lane], num_segments: int) -> Carried:
         """The lanes that run steps of this program: threads of this process, where it computes."""
-        return Lanes(lanes, num_segments, self.run, native=self.native)
+        launch, finish = self.launch, self.finish
+        return Lanes(lanes, num_segments, launch, finish=finish, native=self.native)
 
     def streamed(
         self,

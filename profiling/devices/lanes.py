@@ -62,7 +62,8 @@ class Step:
 class Lanes:
     """Threads that run steps together until closed; they die with the process.
 
-    `run` computes a segment; where the segments are the calls `native` these are used instead.
+    `run` computes a segment, and what waits for it goes on before `finish` is called with it; where
+    the segments are the calls `native` these are used instead.
     """
 
     def __init__(
@@ -71,10 +72,11 @@ class Lanes:
         num_segments: int,
         run: Callable[[int], None],
         *,
+        finish: Callable[[int], None] = lambda _: None,
         native: NativeCalls | None = None,
         clock: Clock = time.perf_counter,
     ) -> None:
-        self._run, self._clock = run, clock
+        self._run, self._finish, self._clock = run, finish, clock
         slots = () if native is None else (native,)
         self._native = NativeLanes(lanes, (0,) * num_segments, slots) if slots else None
         self._start_s, self._end_s = [0.0] * num_segments, [0.0] * num_segments
@@ -186,6 +188,7 @@ class Lanes:
             end_s[segment] = clock()
             for there in signals:
                 there.release()
+            self._finish(segment)
         self._ended_s[number] = clock()
 
     def _once_natively(self, native: NativeLanes, number: int, lane: Lane) -> None:

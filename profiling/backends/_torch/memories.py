@@ -116,8 +116,19 @@ class SpreadTorch(Program):
             self._tables[HOST][self._shared[name]] = self._feeds[number][label]
 
     def run(self, segment: int) -> None:
+        self.launch(segment)
+        self.finish(segment)
+
+    def launch(self, segment: int) -> None:
         with _told_in_words():
             self._queue(segment)
+
+    def finish(self, segment: int) -> None:
+        last = self._moves.ends[segment]
+        if last is not None:
+            with _told_in_words():
+                self._spans[segment][1].wait()
+                self._end(segment, last)
 
     def _queue(self, segment: int) -> None:
         place, moves = self._places[self._memory_of[segment]], self._moves
@@ -135,11 +146,8 @@ class SpreadTorch(Program):
         self._spans[segment] = (began, ended)
         for move in moves.sends[segment]:
             self._send(move, ended)
-        last = moves.ends[segment]
-        if last is not None or self._prompt:
+        if self._prompt:
             ended.wait()
-        if last is not None:
-            self._end(segment, last)
 
     def _send(self, move: Move, made: Mark | None = None, copy_of: Copy = copied) -> None:
         """Queue a copy behind the work that makes the value."""

@@ -19,6 +19,10 @@ import torch
 from placement.core.machine import Device
 from profiling.backends._torch.accelerators import CAPTURED
 from profiling.backends._torch.queues import Capture, Mark, Place, Queue, Work
+from profiling.devices.cores import usable_cores
+
+# With so many cores one of them may wait for an accelerator instead of computing.
+_ENOUGH_CORES = 4
 
 
 class _Passed(Mark):
@@ -88,6 +92,7 @@ class Streams(Place):
         # Convolutions in full float32, like all else, or outputs could not be told from wrong ones.
         torch.backends.cudnn.allow_tf32 = False
         self.module: Any = torch.get_device_module(self.device)
+        self._sleeps = self.device.type == "cuda" and len(usable_cores()) < _ENOUGH_CORES
         self._anchor: Any = None
         self._anchor_s = 0.0
         self.compute, self.inbound, self.outbound = (_Stream(self) for _ in range(3))
@@ -118,8 +123,12 @@ class Streams(Place):
         return int(self.module.max_memory_allocated(self.device))
 
     def event(self) -> Any:
-        """An event with a time; a thread that waits for it sleeps, for a lane may need its core."""
-        asleep = {"blocking": True} if self.device.type == "cuda" else {}
+        """An event with a time.
+
+        A thread that waits for it tries until it has come, for to be woken takes as long as many a
+        segment; where a lane may need its core it sleeps.
+        """
+        asleep = {"blocking": True} if self._sleeps else {}
         return self.module.Event(enable_timing=True, **asleep)
 
     def synchronise_clock(self) -> None:
@@ -323,14 +332,19 @@ def _crossing(src: Place, dst: Place, size: int) -> tuple[float, float]:
 
 
 def _work_on(place: Place) -> Work:
-    """A millisecond's work or so, queued at once where there is a queue."""
+    """Some milliseconds' work, queued at once where there is a queue."""
     if place is HOST:
-        square = torch.ones(_SIDE, _SIDE)
-        return lambda: torch.mm(square, square)  # type: ignore[return-value]
-    filled = torch.empty(_FILLED_BYTES // 4, device=place.device)
+        square, filled = torch.ones(_SIDE, _SIDE), torch.empty(_FILLED_BYTES // 4)
+
+        def compute() -> None:
+            torch.mm(square, square)
+            filled.fill_(1.0)
+
+        return compute
+    away = torch.empty(_FILLED_BYTES // 4, device=place.device)
 
     def fill() -> None:
         for _ in range(_FILLS):
-            filled.fill_(1.0)
+            away.fill_(1.0)
 
     return fill

@@ -176,7 +176,11 @@ def hosts_problem(
     together = host[:, None] == host
     latency_s = np.where(together, float(rng.randrange(0, 3)), float(rng.randrange(1, 4)))
     s_per_byte = np.where(together, 0.25, rng.choice((0.5, 0.125)))
+    # Drawn apart, so that all else of a problem is as without it.
+    apart = random.Random(seed)
+    overhead = np.where(together, 0.0, apart.choice((0.0, 0.5)))
     for _ in range(num_odd):
+        overhead[apart.randrange(num), apart.randrange(num)] = apart.choice((0.0, 0.5, 1.0))
         a, b = rng.randrange(num), rng.randrange(num)
         if a == b:
             compute_s[rng.randrange(num_ops), a] += 1.0
@@ -184,7 +188,7 @@ def hosts_problem(
             latency_s[a, b] = float(rng.randrange(0, 3))
         else:
             s_per_byte[a, b] = rng.choice((0.25, 0.0625))
-    for links in (latency_s, s_per_byte):
+    for links in (latency_s, s_per_byte, overhead):
         np.fill_diagonal(links, 0.0)
     devices = tuple(
         replace(d, kind="cpu" if cpu else "gpu")
@@ -197,12 +201,14 @@ def hosts_problem(
         call_s=call_s,
         latency_s=latency_s,
         s_per_byte=s_per_byte,
+        overhead=overhead,
     )
     links = tuple(
         replace(
             link,
             latency_s=float(latency_s[a, b]),
             bytes_per_s=1.0 / float(s_per_byte[a, b]),
+            overhead=float(overhead[a, b]),
         )
         for link in problem.machine.links
         for a, b in [(problem.machine.index[link.src], problem.machine.index[link.dst])]

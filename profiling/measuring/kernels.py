@@ -6,7 +6,8 @@ and by how much is what makes the sum of all kernels equal to the one call: that
 is the call overhead. So the costs interpolate between two measured points, a schedule of one
 segment and one of a segment per kernel, instead of resting on the time of a call that does nothing.
 Where a call takes longer still, all kernels share the rest: threads of several cores that sleep
-between calls are woken by large kernels alone.
+between calls are woken by large kernels alone. What an accelerator's inputs and outputs take by the
+links is no kernel's, and is taken off the one call.
 The unplaced model stands beside them, independent: the sum of the kernels can be held against it.
 """
 
@@ -23,6 +24,7 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.events import Emit, silent
+from placement.core.graph import Graph
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.profile import Profile
@@ -45,6 +47,8 @@ FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 # The percentile that stands for steps beside which nothing else computes.
 UNDISTURBED = 25
 WARMUP = 3
+# The share of an accelerator's step that copies may be said to take.
+MOST_MOVED = 0.5
 TIMEOUT_S = 120.0
 
 
@@ -100,7 +104,7 @@ def profile(
     found: dict[Kind, Measured | None] = {}
     for kind, devices in kinds.items():
         tell(f"kernels on {devices[0].name}")
-        found[kind] = _measure(compiled, devices[0], feeds)
+        found[kind] = _measure(compiled, devices[0], feeds, linked)
     tell("devices together")
     lanes = next((devices for devices in kinds.values() if len(devices) > 1), [])
     # Hosts share no memory, and what crosses between them is their links'.
@@ -132,7 +136,9 @@ def _kind(device: Device) -> Kind:
     return device.runtime, same, device.cores
 
 
-def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Measured | None:
+def _measure(
+    compiled: Compiled, device: Device, feeds: Mapping[str, Any], linked: Machine
+) -> Measured | None:
     """Times on one device; None where its memory cannot hold the model."""
     if not holds(device, compiled):
         return None
@@ -157,6 +163,7 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
     kernel_s = np.median(times_s, axis=0)
     gap_s = float(np.median(gaps_s)) if len(names) > 1 else 0.0
     one_call_s = float(np.median(whole_s))
+    one_call_s -= min(moved_s(compiled.kernels, device, linked), MOST_MOVED * one_call_s)
     inside_s = call_overhead_s(kernel_s, one_call_s)
     compute_s = as_one_call(kernel_s, inside_s, one_call_s)
     low, high = np.percentile(times_s, (25, 75), axis=0)
@@ -187,6 +194,22 @@ def _timed(
         np.array([step.seconds for step in whole]),
         np.array([step.seconds for step in unplaced]),
     )
+
+
+def moved_s(kernels: Graph, device: Device, machine: Machine) -> float:
+    """Seconds that the inputs and outputs of a model take to a device with memory of its own, and
+    back to the host, one behind the other."""
+    host = next((d for d in machine.devices if d.on_host), None)
+    if device.on_host or host is None:
+        return 0.0
+    there, back = (host.name, device.name), (device.name, host.name)
+    links = {(link.src, link.dst): link for link in machine.links}
+    moves = [
+        (links.get(there if t.producer is None else back), t.num_bytes)
+        for t in kernels.tensors
+        if (t.consumers if t.producer is None else t.is_output)
+    ]
+    return sum(link.latency_s + num_bytes / link.bytes_per_s for link, num_bytes in moves if link)
 
 
 def call_overhead_s(kernel_s: Floats, step_s: float) -> float:

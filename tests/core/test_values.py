@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -213,3 +214,25 @@ def test_a_placement_that_does_not_fit_is_refused_by_name():
     grouped = replace(problem, groups=(("op1", "op4"),))
     with pytest.raises(ValueError, match="'op1' and 'op4' run as one"):
         grouped.kernel_devices(Placement("", "m", {**whole, "op4": "d1"}))
+
+
+def test_a_link_s_overhead_is_a_share_and_stands_where_there_is_one():
+    link = Link("a", "b", 1.0, 2.0, overhead=0.25)
+    machine = Machine("m", (Device("a"), Device("b")), (link, Link("b", "a", 1.0, 2.0)))
+    told = machine.to_json()["links"]
+    assert told[0]["overhead"] == 0.25 and "overhead" not in told[1]
+    assert machine_from_json(json.loads(json.dumps(machine.to_json()))) == machine
+    assert machine.overheads.tolist() == [[0.0, 0.25], [0.0, 0.0]]
+    for wrong in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="use 0 to 1, a share"):
+            replace(link, overhead=wrong)
+
+
+def test_an_overhead_makes_another_problem_and_none_keeps_the_fingerprint():
+    problem = random_problem(3)
+    held_up = np.array([[0.0, 0.5], [0.0, 0.0]])
+    other = replace(problem, costs=replace(problem.costs, overhead=held_up))
+    same = replace(problem, costs=replace(problem.costs, overhead=np.zeros((2, 2))))
+    assert other.fingerprint != problem.fingerprint == same.fingerprint
+    with pytest.raises(ValueError, match="use 0 to 1"):
+        replace(problem.costs, overhead=2 * held_up + 1)

@@ -38,13 +38,16 @@ def with_pin(problem, seed):
 def look(problem, d, class_of):
     """What a device shares with those of its class, links counted by their ends' classes."""
     costs, others = problem.costs, [e for e in range(problem.num_devices) if e != d]
+    links = costs.latency_s, costs.s_per_byte, costs.overhead
     return (
         costs.compute_s[:, d].tolist(),
         problem.allowed[:, d].tolist(),
         float(costs.call_s[d]),
         problem.machine.devices[d].on_host,
-        Counter((class_of[e], costs.latency_s[d, e], costs.s_per_byte[d, e]) for e in others),
-        Counter((class_of[e], costs.latency_s[e, d], costs.s_per_byte[e, d]) for e in others),
+        *(
+            Counter((class_of[e], *(each[ends(e)] for each in links)) for e in others)
+            for ends in (lambda e: (d, e), lambda e: (e, d))
+        ),
     )
 
 

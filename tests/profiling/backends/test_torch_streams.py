@@ -120,3 +120,42 @@ def test_events_become_spans_on_the_clock_of_the_host(fake):
     assert {s.kind for s in spans} == {"compute", "transfer"}
     assert all(s.start_s <= s.end_s for s in spans)
     assert all(abs(t) < CLOCK_AHEAD_S / 2 for s in spans for t in (s.start_s, s.end_s))
+
+
+def test_the_peak_is_asked_for_in_the_first_steps_and_at_the_end(fake):
+    """Whoever counts memory takes a while to say, so that later steps are not held up."""
+    model = network("inference")
+    machine = with_pretended(lanes(model), 1)
+    compiled = backends.usable("torch").compile(model, machine)
+    whole = compiled.unplaced(machine.devices[-1], compiled.feeds(0, {}))
+    asked = []
+    peak = fake.library.max_memory_allocated
+    fake.library.max_memory_allocated = lambda device: asked.append(device) or peak(device)
+    for _ in range(10):
+        whole.run(0)
+    assert 1 <= len(asked) <= 3
+    assert whole.peak_bytes["pretend:0"] == 23
+    fake.library.peak += 7
+    whole.close()
+    assert whole.peak_bytes["pretend:0"] == 30
+
+
+def test_a_copy_s_seconds_and_what_holds_up_its_sender(fake):
+    """What makes a value is no part of it; who sends from the host is busy for a share of it."""
+    host, *_, away = with_pretended(lanes(network("inference")), 1).devices
+    for src, dst in ((host, away), (away, host)):
+        seconds = streams.copy_seconds(src, dst, (1 << 10, 1 << 24))
+        assert 0 < seconds[0] < seconds[1]
+    assert 0 < streams.sender_share(host, away, 1 << 20) <= 1
+    assert streams.sender_share(away, host, 1 << 20) == 0
+
+
+def test_a_copy_that_fails_where_it_is_read_says_so(fake, monkeypatch):
+    host, *_, away = with_pretended(lanes(network("inference")), 1).devices
+
+    def fail(self, mark):
+        raise RuntimeError("the stream is broken")
+
+    monkeypatch.setattr(streams._Stream, "after", fail)
+    with pytest.raises(RuntimeError, match="broken"):
+        streams.copy_seconds(host, away, (1024,))

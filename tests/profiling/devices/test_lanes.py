@@ -40,6 +40,39 @@ def test_one_producer_wakes_every_device_once():
     lanes.close()
 
 
+def test_readers_go_on_while_a_segment_finishes_and_the_step_does_not():
+    """Segment 0 on a is over for its reader on b before a is through with it."""
+    has_read, said = threading.Event(), []
+
+    def run(segment):
+        said.append(("run", segment))
+        if segment == 1:
+            has_read.set()
+
+    def finish(segment):
+        assert segment == 1 or has_read.wait(10.0), "its reader waited for it to finish"
+        said.append(("finish", segment))
+
+    lanes = Lanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))], 2, run, finish=finish)
+    for _ in range(5):
+        has_read.clear()
+        said.clear()
+        lanes.step(20.0)
+        assert sorted(said) == [("finish", 0), ("finish", 1), ("run", 0), ("run", 1)]
+        assert said.index(("run", 1)) < said.index(("finish", 0))
+    lanes.close()
+
+
+def test_what_fails_while_it_finishes_fails_the_step():
+    def finish(segment):
+        raise MemoryError("no room")
+
+    lanes = Lanes([Lane(A, (0,), ((),))], 1, lambda _: None, finish=finish)
+    with pytest.raises(MemoryError, match="no room"):
+        lanes.step(10.0)
+    lanes.close()
+
+
 def test_a_segment_that_fails_ends_the_step_on_all_lanes():
     def run(segment):
         if segment == 1:

@@ -1,15 +1,25 @@
 """Profiles: the arithmetic of the call overhead, a small model end to end, cancelling."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
+from placement.core.schedule import Schedule, Segment
+from placement.simulator.simulate import step_time_s
 from profiling import backends
-from profiling.measuring.kernels import Cancelled, as_one_call, call_overhead_s, profile
+from profiling.measuring.kernels import (
+    Cancelled,
+    as_one_call,
+    call_overhead_s,
+    moved_s,
+    profile,
+)
 from profiling.measuring.reference import MOST_TO_SETTLE, SETTLING_S, settled
+from tests.instances import random_problem
 from tests.profiling.live import diamond, two_lanes
 
 
@@ -22,6 +32,18 @@ def test_overhead_makes_kernels_and_one_call_the_whole():
 def test_no_kernel_takes_less_than_nothing():
     assert call_overhead_s(np.array([1.0, 50.0, 100.0]), 100.0) == pytest.approx(1.0)
     assert call_overhead_s(np.array([3.0]), 2.0) == 0.0, "one call says nothing about calls"
+
+
+def test_what_moves_to_an_accelerator_and_back_is_what_a_step_of_no_work_takes():
+    """By the simulator, of everything on one device with memory of its own."""
+    for seed in range(20):
+        problem = random_problem(seed, num_ops=9, with_overhead=True)
+        nothing = np.zeros_like(problem.costs.compute_s)
+        costs = replace(problem.costs, compute_s=nothing, call_s=np.zeros(2))
+        for device in problem.machine.devices:
+            whole = Schedule((Segment(device.name, tuple(op.name for op in problem.kernels.ops)),))
+            step_s = step_time_s(replace(problem, costs=costs), whole)
+            assert moved_s(problem.kernels, device, problem.machine) == pytest.approx(step_s)
 
 
 def test_short_steps_are_repeated_until_they_are_settled():

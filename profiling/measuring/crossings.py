@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,14 @@ class Crossings:
     lane_of: Ints
     num_bytes: Floats
     awaits: tuple[tuple[int, ...], ...]
+
+
+class Sending(NamedTuple):
+    """How many times what a message takes a value takes to cross in a step, and the share of that
+    which is its maker's."""
+
+    ratio: float
+    share: float
 
 
 def crossings_of(kernels: Graph) -> Crossings:
@@ -98,16 +106,17 @@ def crossing_cost(
     return float(f"{latency_s:.4g}"), float(f"{bytes_per_s:.4g}")
 
 
-def sending_ratio(
+def sending(
     compiled: Compiled,
     pair: Sequence[Device],
     feeds: Mapping[str, Any],
     timeout_s: float,
     message: tuple[float, float],
-) -> float | None:
+) -> Sending | None:
     """What a value costs that crosses between devices of two hosts, beside (seconds, seconds per
     byte) of a message between hosts that do nothing else; on average of both ways, for clocks of
-    hosts may differ by more than a crossing takes, which the way back makes up for.
+    hosts may differ by more than a crossing takes, which the way back makes up for. Its maker's
+    share is what kernels take longer, who send on what they make, the rest is on its way.
 
     None where too little crosses to say, something may not cross, or it would take too long.
     """
@@ -143,9 +152,12 @@ def sending_ratio(
     ways = [[k for k in waited if plan.lane_of[k] == lane] for lane in (0, 1)]
     if min(map(len, ways)) < FEWEST_CROSSINGS:
         return None
-    taken_s = sum(float(np.mean([longer_s[k] + np.mean(handed[k]) for k in way])) for way in ways)
+    makers_s = sum(float(np.mean(longer_s[way])) for way in ways)
+    taken_s = makers_s + sum(float(np.mean([np.mean(handed[k]) for k in way])) for way in ways)
     said_s = sum(message[0] + message[1] * float(np.mean(plan.num_bytes[way])) for way in ways)
-    return taken_s / said_s if said_s > 0 else None
+    if not (said_s > 0 and taken_s > 0):
+        return None
+    return Sending(taken_s / said_s, min(1.0, max(0.0, makers_s / taken_s)))
 
 
 def _in_turns(

@@ -32,7 +32,7 @@ from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
-from profiling.measuring.between_hosts import between_hosts, holds, pairs_of
+from profiling.measuring.between_hosts import between_hosts, contention_between, holds, pairs_of
 from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
@@ -110,7 +110,10 @@ def profile(
     # Hosts share no memory, and what crosses between them is their links'.
     here = lanes and lanes[0].on_host and not backends.elsewhere(lanes)
     together = lanes[:2] if here else []
-    contention = _contention(compiled, together, feeds) if together else 0.0
+    if together:
+        contention = _contention(compiled, together, feeds)
+    else:
+        contention = contention_between(compiled, linked, feeds, TIMEOUT_S)
     crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S) if together else None
     if crossing is not None:
         linked = _with_links(linked, {device.name for device in lanes}, *crossing)

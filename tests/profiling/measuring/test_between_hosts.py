@@ -4,9 +4,12 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placement.core.machine import Device, Link, Machine
 from profiling.measuring import between_hosts
+from profiling.measuring.crossings import Sending
 
 GIB = 2**30
 
@@ -25,16 +28,17 @@ def compiled(param_bytes=0):
     return SimpleNamespace(kernels=SimpleNamespace(param_bytes=param_bytes))
 
 
-def after(found, linked, monkeypatch, param_bytes=0):
+def after(found, linked, monkeypatch, param_bytes=0, share=0.0):
     """The links by their ends, where each pair of hosts shows the next of these ratios; and what
     was asked of them. Each pair is told, whether it says something or not."""
     said, asked = [], []
 
-    def ratio(compiled, pair, feeds, timeout_s, message):
+    def sent(compiled, pair, feeds, timeout_s, message):
         asked.append((*(device.name for device in pair), *message))
-        return found[len(asked) - 1]
+        ratio = found[len(asked) - 1]
+        return None if ratio is None else Sending(ratio, share)
 
-    monkeypatch.setattr(between_hosts, "sending_ratio", ratio)
+    monkeypatch.setattr(between_hosts, "sending", sent)
     made = between_hosts.between_hosts(linked, compiled(param_bytes), {}, 1.0, said.append)
     assert len(said) == len(between_hosts.pairs_of(linked))
     figures = {
@@ -99,3 +103,75 @@ def test_a_disturbed_measurement_makes_no_link_free_or_endless(monkeypatch):
 
 def test_a_computer_of_its_own_has_no_pairs():
     assert between_hosts.pairs_of(machine(Device("cpu:0"), Device("cpu:1"))) == []
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_a_share_of_what_crosses_is_its_sender_s_and_none_of_a_copy(share, monkeypatch):
+    """From an accelerator, a copy comes before it; to one, a copy comes after, in no lane."""
+    away = host("b/cuda:0", kind="gpu")
+    linked = machine(host("a/cpu:0"), host("b/cpu:0"), away)
+    links = tuple(
+        replace(link, latency_s=4e-3) if away.name in (link.src, link.dst) else link
+        for link in linked.links
+    )
+    monkeypatch.setattr(between_hosts, "sending", lambda *_: Sending(2.0, share))
+    made = between_hosts.between_hosts(
+        replace(linked, links=links), compiled(), {}, 1.0, lambda _: None
+    )
+    found = {(link.src, link.dst): link.overhead for link in made.links}
+    assert found["a/cpu:0", "b/cpu:0"] == found["b/cpu:0", "a/cpu:0"] == share
+    # Of 4 ms and 1 ms more for what crosses, that is 2 ms of the 5.
+    assert found["a/cpu:0", "b/cuda:0"] == pytest.approx(share * 2 / 5)
+    assert found["b/cuda:0", "a/cpu:0"] == found["b/cuda:0", "b/cpu:0"] == 0.0
+    assert found["b/cpu:0", "b/cuda:0"] == 0.0
+
+
+def computing(contention, gap_s, ahead_s, num_steps):
+    """When two hosts compute a second's work at a time, slower while both do, and wait between."""
+    done = [[], []]
+    now_s, left_s, since_s = 0.0, [1.0, 1.0], [0.0, ahead_s]
+    while min(map(len, done)) < num_steps:
+        computes = [since <= now_s for since in since_s]
+        rate = 1 / (1 + contention) if all(computes) else 1.0
+        ends_s = [
+            now_s + left / rate if busy else since
+            for left, busy, since in zip(left_s, computes, since_s, strict=True)
+        ]
+        passed_s = min(ends_s) - now_s
+        now_s = min(ends_s)
+        for h in (0, 1):
+            left_s[h] -= passed_s * rate if computes[h] else 0.0
+            if computes[h] and ends_s[h] == now_s:
+                done[h].append((since_s[h], now_s))
+                left_s[h], since_s[h] = 1.0, now_s + gap_s
+    return done
+
+
+@given(
+    contention=st.floats(0.0, 1.0),
+    gap_s=st.floats(0.0, 0.4),
+    ahead_s=st.floats(0.0, 0.9),
+)
+def test_steps_beside_others_say_how_much_slower_they_are(contention, gap_s, ahead_s):
+    alone = [[(2.0 * i, 2.0 * i + 1.0) for i in range(5)]] * 2
+    together = computing(contention, gap_s, ahead_s, 12)
+    assert between_hosts.slowed(alone, together) == pytest.approx(contention, abs=1e-3)
+
+
+def test_steps_that_hardly_met_say_nothing():
+    alone = [[(0.0, 1.0)] * 5] * 2
+    apart = [[(2.0 * i + h, 2.0 * i + h + 1.0) for i in range(5)] for h in (0, 1)]
+    assert between_hosts.slowed(alone, apart) == 0.0
+
+
+def test_hosts_of_several_processors_have_no_contention_that_all_would_share():
+    class Unopened:
+        kernels = SimpleNamespace(param_bytes=0, ops=[SimpleNamespace(name="a")])
+
+        def open(self, schedule, feeds):
+            raise AssertionError("nothing was to be run")
+
+    several = machine(host("a/cpu:0"), host("a/cpu:1"), host("b/cpu:0"))
+    here = machine(Device("cpu:0"), host("a/cpu:0"))
+    for linked in (several, here, machine(host("a/cpu:0"))):
+        assert between_hosts.contention_between(Unopened(), linked, {}, 1.0) == 0.0

@@ -16,7 +16,7 @@ from profiling.measuring.crossings import (
     crossing_cost,
     crossings_of,
     line,
-    sending_ratio,
+    sending,
 )
 from tests.profiling.live import diamond, two_lanes
 
@@ -91,14 +91,19 @@ def test_sending_costs_what_a_chain_over_two_hosts_shows_whatever_their_clocks(
     chain = Chain(41, (latency_s, 1 / bytes_per_s), sending_s, ahead_s)
     # Half of what it costs in the chain, sending included.
     message = (latency_s + sending_s) / 2, 1 / bytes_per_s / 2
-    assert sending_ratio(chain, HOSTS, {}, 60.0, message) == pytest.approx(2.0, rel=1e-3)
+    found = sending(chain, HOSTS, {}, 60.0, message)
+    assert found.ratio == pytest.approx(2.0, rel=1e-3)
+    # Every value but the last is sent on by a kernel that was sent one.
+    crossed = crossings_of(chain.kernels).num_bytes
+    way_s = latency_s + float(np.mean(crossed[crossed > 0])) / bytes_per_s
+    assert found.share == pytest.approx(sending_s / (sending_s + way_s), rel=0.05, abs=1e-3)
 
 
 @pytest.mark.parametrize("size", [100.0, 1e6])
 def test_values_of_one_size_say_what_they_cost(size):
     chain = Chain(41, (1e-3, 1e-9), 0.0, 0.3, sizes=[size] * 41)
-    found = sending_ratio(chain, HOSTS, {}, 60.0, (2e-3, 2e-9))
-    assert found == pytest.approx(0.5, rel=1e-6)
+    found = sending(chain, HOSTS, {}, 60.0, (2e-3, 2e-9))
+    assert found.ratio == pytest.approx(0.5, rel=1e-6) and found.share == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,7 @@ def test_values_of_one_size_say_what_they_cost(size):
 )
 def test_what_is_short_or_stays_or_takes_long_or_is_state_says_nothing(num, changed):
     chain = Chain(num, **{"cost": (1e-3, 1e-9), "sending_s": 0.0, "ahead_s": 0.0, **changed})
-    assert sending_ratio(chain, HOSTS, {}, 60.0, (1e-3, 1e-9)) is None
+    assert sending(chain, HOSTS, {}, 60.0, (1e-3, 1e-9)) is None
 
 
 class Chain:

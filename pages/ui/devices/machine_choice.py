@@ -266,12 +266,14 @@ def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
     measured = now.profile is not None
     shown = problem.machine if problem and measured else machine
     of, has_cards = _whose_links(shown), any(link.card for link in shown.links)
+    has_overhead = any(link.overhead for link in shown.links)
     rows = [
         {
             "From": link.src,
             "To": link.dst,
             "Delay": formatting.seconds(link.latency_s),
             "Per second": formatting.bandwidth(link.bytes_per_s),
+            **({"Sender busy": formatting.percent(link.overhead)} if has_overhead else {}),
             **({"Network card": glossary.plain(link.card)} if has_cards else {}),
         }
         for link in shown.links
@@ -280,6 +282,11 @@ def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
     if rows:
         st.dataframe(rows, hide_index=True)
         st.caption("Measured here." if measured else "Nominal figures, not measured.")
+        if has_overhead:
+            st.caption(
+                "For the share of a transfer's time under “Sender busy” the sending device can do"
+                " nothing else."
+            )
         if has_cards:
             st.caption("Links of one network card carry one tensor after the other.")
         if of:

@@ -5,18 +5,18 @@ segment took is held against what the profile says of it, and the difference is 
 is made of, by how uncertain each part was (Rasmussen and Williams, "Gaussian processes for machine
 learning", 2006, chapter 2):
 
-    seconds = slower * (call_s + sum over kernels of compute_s * (1 + all + kind + own))
+    seconds = slower * (call_s + sends_s + sum over kernels of compute_s * (1 + all + kind + own))
               + crossings * latency_s + seconds of their bytes * (1 + slope)
-              + what sending holds it up for
 
 `all` is common to every kernel of devices that are alike, `kind` to all kernels of one kind, `own`
-is a kernel's; `slower` is what host devices that compute beside it cost. All of these deviations,
-and those of `call_s`, `latency_s` and `contention`, are zero in the profile, with the standard
-deviations below. A segment's seconds are known as exactly as its steps repeat, but for what no such
-sum says (`SHARE` of them) and what all of a run have in common (`RUN_SHARE`). The mean of what is
-then known is linear in the differences, and where little was measured, or steps scatter, it stays
-near the profile. What only one segment shows is thus believed of its kernels a little, what all
-segments with that kind of kernel show nearly whole; the latter is what helps other placements.
+is a kernel's; `sends_s` is what its sends hold it up, as measured; `slower` is what host devices
+that compute beside it cost. All of these deviations, and those of `call_s`, `latency_s` and
+`contention`, are zero in the profile, with the standard deviations below. A segment's seconds are
+known as exactly as its steps repeat, but for what no such sum says (`SHARE` of them) and what all
+of a run have in common (`RUN_SHARE`). The mean of what is then known is linear in the differences,
+and where little was measured, or steps scatter, it stays near the profile. What only one segment
+shows is thus believed of its kernels a little, what all segments with that kind of kernel show
+nearly whole; the latter is what helps other placements.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,8 @@ class _Parts:
     """What the segments (S,) of a run took and consist of; kernels (K,) each in one of them.
 
     `seconds` and `error_s` were measured, `group` says which devices are alike. `work_s` (K,) is
-    what the profile says of a kernel, slowed down as its segment is, `slower` (S,) by how much.
+    what the profile says of a kernel, slowed down as its segment is, `slower` (S,) by how much;
+    `call_s` (S,) is so of a call and of what its sends hold it up.
     `by_contention` is how `seconds` grow with contention, `crossings` and `bytes_s` are the number
     of values that a segment is the first to read of other lanes, and the seconds of their bytes,
     `crossing_s` both as in the profile.
@@ -135,8 +136,11 @@ def _parts(
     # What was measured nowhere, and yet ran, says nothing.
     alone_s = np.where(np.isfinite(alone_s), alone_s, 0.0)
     call_s = costs.call_s[device]
+    crossings, bytes_s, crossing_s, sends_s = _crossings(
+        costs, kernels, segment_of, device, on_host
+    )
+    call_s = call_s + sends_s
     work_s = np.bincount(segment_of, alone_s, minlength=len(segments)) + call_s
-    crossings, bytes_s, crossing_s = _crossings(costs, kernels, segment_of, device, on_host)
     times = zip(seen.computes, seen.waits, strict=True)
     return _Parts(
         seconds=np.array([computes.median_s + waits.median_s for computes, waits in times]),
@@ -155,9 +159,9 @@ def _parts(
 
 def _crossings(
     costs: Costs, kernels: Graph, segment_of: Ints, device: Ints, on_host: NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Values that segments (S,) are the first on their lane to read of other lanes: how many, the
-    seconds of their bytes, and all that crossing costs the segments, as readers and as senders."""
+    seconds of their bytes, all that they cost, and what such values hold up segments that send."""
     arrays, num = kernels.arrays, device.size
     tensor = np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
     made = arrays.producer[tensor] >= 0
@@ -179,7 +183,8 @@ def _crossings(
     number, of_bytes_s, all_s = (
         np.bincount(reader, seconds, minlength=num).astype(np.float64) for seconds in each
     )
-    return number, of_bytes_s, all_s + np.bincount(maker[first], sender_s, minlength=num)
+    sends_s = np.bincount(maker[first], sender_s, minlength=num).astype(np.float64)
+    return number, of_bytes_s, all_s, sends_s
 
 
 def _mean(parts: Sequence[_Parts], costs: Costs, kernels: Graph, groups: Ints) -> _Deviations:

@@ -146,6 +146,9 @@ class SpreadTorch(Program):
         self._spans[segment] = (began, ended)
         for move in moves.sends[segment]:
             self._send(move, ended)
+        if place is HOST_PLACE and moves.sends[segment]:
+            # What sends from here hold up is the segment's own, as in a simulated one.
+            self._spans[segment] = (began, place.compute.mark())
         if self._prompt:
             ended.wait()
 

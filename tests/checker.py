@@ -23,13 +23,13 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
         work = costs.call_s[d] + sum(
             costs.compute_s[problem.kernels.index[k], d] for k in segment.kernels
         )
-        sent = [s for s in moves if s.segment == number]
-        ends = [s.device.split("->") for s in sent]
-        work += sum(
-            costs.overhead[index[src], index[dst]]
-            * costs.transfer_s(index[src], index[dst], s.num_bytes)
-            for s, (src, dst) in zip(sent, ends, strict=True)
-        )
+        for move in moves:
+            src, dst = (index[name] for name in move.device.split("->"))
+            whole_s = costs.transfer_s(src, dst, move.num_bytes)
+            if move.segment == number:
+                work += costs.overhead[0, src, dst] * whole_s
+            if move.segment >= 0 and first_reader(problem, schedule, move) == number:
+                work += costs.overhead[1, src, dst] * whole_s
         span = compute[number]
         if span.device != segment.device:
             faults.append(f"segment {number} ran on {span.device}")
@@ -50,7 +50,9 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
         arrivals[span.name, dst] = span.end_s
         cost = costs.transfer_s(index[src], index[dst], span.num_bytes)
         if span.segment >= 0:
-            cost *= 1 - costs.overhead[index[src], index[dst]]
+            sender, receiver = costs.overhead[:, index[src], index[dst]]
+            is_read = first_reader(problem, schedule, span) is not None
+            cost *= 1 - sender - (receiver if is_read else 0.0)
         if abs(span.duration_s - cost) > CLOSE:
             faults.append(f"transfer of {span.name} took {span.duration_s}, it costs {cost}")
         if span.segment >= 0 and span.start_s < compute[span.segment].end_s - CLOSE:
@@ -96,6 +98,14 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
     if abs(last - timeline.step_s) > CLOSE:
         faults.append(f"the step took {timeline.step_s} but its last span ended at {last}")
     return faults
+
+
+def first_reader(problem: Problem, schedule: Schedule, move: Span) -> int | None:
+    """The first segment on a transfer's destination that reads its tensor."""
+    _, dst = move.device.split("->")
+    (tensor,) = (t for t in problem.kernels.tensors if t.name == move.name)
+    readers = {schedule.segment_of[consumer] for consumer in tensor.consumers}
+    return min((s for s in readers if schedule.segments[s].device == dst), default=None)
 
 
 def _late_starts(timeline: Timeline) -> list[str]:

@@ -83,7 +83,7 @@ def random_problem(
 
     Integer times keep sums exact, so that tests may compare with ==. `with_gaps` leaves some
     (op, device) pairs unsupported, `with_groups` ties some ops together, `with_cards` lets links
-    share a channel, `with_overhead` has some of them hold up their senders.
+    share a channel, `with_overhead` has some of them hold up who sends and who receives.
     """
     rng = random.Random(seed)
     ops = tuple(
@@ -117,7 +117,12 @@ def random_problem(
         links = tuple(replace(link, card=drawn.choice(("", "one", "two"))) for link in links)
     if with_overhead:
         drawn = random.Random(seed)
-        links = tuple(replace(link, overhead=drawn.choice((0.0, 0.25, 0.5, 1.0))) for link in links)
+        shares = ((0.0, 0.0), (0.25, 0.0), (0.0, 0.5), (0.5, 0.25), (0.5, 0.5), (1.0, 0.0))
+        links = tuple(
+            replace(link, send_overhead=sender, receive_overhead=receiver)
+            for link in links
+            for sender, receiver in [drawn.choice(shares)]
+        )
     machine = Machine("random", devices, links)
     compute = np.array([[rng.randrange(1, 20) for _ in devices] for _ in ops], dtype=float)
     if with_gaps:
@@ -178,9 +183,12 @@ def hosts_problem(
     s_per_byte = np.where(together, 0.25, rng.choice((0.5, 0.125)))
     # Drawn apart, so that all else of a problem is as without it.
     apart = random.Random(seed)
-    overhead = np.where(together, 0.0, apart.choice((0.0, 0.5)))
+    overhead = np.where(
+        together, 0.0, [[[apart.choice((0.0, 0.5))]], [[apart.choice((0.0, 0.25))]]]
+    )
     for _ in range(num_odd):
-        overhead[apart.randrange(num), apart.randrange(num)] = apart.choice((0.0, 0.5, 1.0))
+        at = (apart.randrange(num), apart.randrange(num))
+        overhead[:, *at] = apart.choice(((0.0, 0.0), (0.5, 0.5), (1.0, 0.0)))
         a, b = rng.randrange(num), rng.randrange(num)
         if a == b:
             compute_s[rng.randrange(num_ops), a] += 1.0
@@ -188,7 +196,7 @@ def hosts_problem(
             latency_s[a, b] = float(rng.randrange(0, 3))
         else:
             s_per_byte[a, b] = rng.choice((0.25, 0.0625))
-    for links in (latency_s, s_per_byte, overhead):
+    for links in (latency_s, s_per_byte, *overhead):
         np.fill_diagonal(links, 0.0)
     devices = tuple(
         replace(d, kind="cpu" if cpu else "gpu")
@@ -208,7 +216,8 @@ def hosts_problem(
             link,
             latency_s=float(latency_s[a, b]),
             bytes_per_s=1.0 / float(s_per_byte[a, b]),
-            overhead=float(overhead[a, b]),
+            send_overhead=float(overhead[0, a, b]),
+            receive_overhead=float(overhead[1, a, b]),
         )
         for link in problem.machine.links
         for a, b in [(problem.machine.index[link.src], problem.machine.index[link.dst])]

@@ -75,7 +75,13 @@ def of_machine(machine: Machine) -> MachineResult:
             for d in machine.devices
         ),
         links=tuple(
-            _result(LinkResult, link, card=link.card or None, overhead=link.overhead or None)
+            _result(
+                LinkResult,
+                link,
+                card=link.card or None,
+                send_overhead=link.send_overhead or None,
+                receive_overhead=link.receive_overhead or None,
+            )
             for link in machine.links
         ),
         emulated=backends.emulated(machine.devices),

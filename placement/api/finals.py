@@ -249,7 +249,7 @@ def one_device(problem: Problem, machine: Machine, step_s: float) -> Problem:
         call_s=np.zeros(1),
         latency_s=np.zeros((1, 1)),
         s_per_byte=np.zeros((1, 1)),
-        overhead=np.zeros((1, 1)),
+        overhead=np.zeros((2, 1, 1)),
         contention=0.0,
         spread=None,
     )

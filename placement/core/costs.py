@@ -24,9 +24,9 @@ class Costs:
 
     With K kernels and D devices: `compute_s` is (K, D), infinite where a device cannot run a
     kernel; `call_s` (D,) is paid once per call; `latency_s` and `s_per_byte` are (D, D), row the
-    sender, column the receiver, zero on the diagonal. `overhead` (D, D) is the share of a
-    transfer's time that holds up the sender, who computes again after it. `workspace_bytes` (K,) is
-    scratch memory while a kernel runs. `contention` says how much slower a host device computes for
+    sender, column the receiver, zero on the diagonal. `overhead` (2, D, D) are the shares of
+    a transfer's time that hold up the sender and the receiver. `workspace_bytes` (K,) is scratch
+    memory while a kernel runs. `contention` says how much slower a host device computes for
     every other host device that computes at the same time (0.1: a tenth), because they share
     memory. `load` is what others computed while it was measured, `spread` (K, D) the interquartile
     ranges over the medians of what was measured, where these are known. `refined_by` is the number
@@ -39,7 +39,7 @@ class Costs:
     s_per_byte: Floats
     origin: str
     workspace_bytes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    overhead: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    overhead: Floats = field(default_factory=lambda: np.zeros((2, 0, 0)))
     contention: float = 0.0
     load: Load | None = None
     spread: Floats | None = None
@@ -54,14 +54,14 @@ class Costs:
         if self.origin not in ORIGINS:
             raise ValueError(f"Costs have origin {self.origin!r}; use one of {tuple(ORIGINS)}.")
         if self.overhead.size == 0:
-            object.__setattr__(self, "overhead", np.zeros((num_devices, num_devices)))
+            object.__setattr__(self, "overhead", np.zeros((2, num_devices, num_devices)))
         if self.workspace_bytes.size == 0:
             object.__setattr__(self, "workspace_bytes", np.zeros(num_kernels, dtype=np.int64))
         shapes = (
             (self.call_s, (num_devices,)),
             (self.latency_s, (num_devices, num_devices)),
             (self.s_per_byte, (num_devices, num_devices)),
-            (self.overhead, (num_devices, num_devices)),
+            (self.overhead, (2, num_devices, num_devices)),
             (self.workspace_bytes, (num_kernels,)),
         )
         for array, shape in shapes:
@@ -73,8 +73,8 @@ class Costs:
                 raise ValueError("Costs hold an infinite call or transfer; use finite times.")
             array.setflags(write=False)
         # Not a number is no share either.
-        if not ((self.overhead >= 0) & (self.overhead <= 1)).all():
-            raise ValueError("Costs have an overhead of sending that is no share; use 0 to 1.")
+        if not ((self.overhead >= 0).all() and (self.overhead.sum(axis=0) <= 1).all()):
+            raise ValueError("Costs have overheads of links that are no shares; use 0 to 1.")
         self.overhead.setflags(write=False)
         if not 0 <= self.contention < np.inf:
             raise ValueError(f"Costs have contention {self.contention}; use zero or more.")

@@ -146,9 +146,9 @@ class Places(NamedTuple):
 class Link:
     """A directed first-in first-out channel: a tensor takes latency_s + bytes / bytes_per_s.
 
-    Links that name one `card`, as of a computer's network, are one channel together. `overhead` is
-    the share of that time, 0 to 1, for which the sender's lane does nothing else (the o of LogP,
-    Culler et al., 1993): its segment ends later by so much.
+    Links that name one `card`, as of a computer's network, are one channel together. For
+    shares of that time, together 0 to 1, the lanes of sender and receiver do nothing else (the o of
+    LogP, Culler et al., 1993): segments that send or first read a tensor take longer by so much.
     """
 
     src: str
@@ -156,13 +156,16 @@ class Link:
     latency_s: float
     bytes_per_s: float
     card: str = ""
-    overhead: float = 0.0
+    send_overhead: float = 0.0
+    receive_overhead: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.overhead <= 1:
+        both = (self.send_overhead, self.receive_overhead)
+        if not (min(both) >= 0 and sum(both) <= 1):
             raise ValueError(
-                f"Link {shown(self.src)} to {shown(self.dst)} has overhead {self.overhead!s:.20};"
-                " use 0 to 1, a share of the time that a tensor takes."
+                f"Link {shown(self.src)} to {shown(self.dst)} has overheads"
+                f" {self.send_overhead!s:.20} and {self.receive_overhead!s:.20}; use shares of the"
+                " time that a tensor takes, together 0 to 1."
             )
         if not is_amount(self.latency_s):
             raise ValueError(
@@ -306,10 +309,13 @@ class Machine:
 
     @cached_property
     def overheads(self) -> NDArray[np.float64]:
-        """The share of a transfer's time that holds up its sender (D, D), row the sender."""
-        found = np.zeros((len(self.devices), len(self.devices)))
-        for pair, link in zip(self._link_numbers, self.links, strict=True):
-            found.flat[pair] = link.overhead
+        """The shares of a transfer's time that hold up its sender and its receiver (2, D, D), row
+        the sender."""
+        found = np.zeros((2, len(self.devices), len(self.devices)))
+        shares = [(link.send_overhead, link.receive_overhead) for link in self.links]
+        if shares:
+            a, b = self.link_ends.T
+            found[:, a, b] = np.array(shares).T
         return found
 
     def device(self, name: str) -> Device:
@@ -345,8 +351,11 @@ class Machine:
         return content if self.sources else {k: v for k, v in content.items() if k != "sources"}
 
 
+_RARE_OF_LINKS = ("card", "send_overhead", "receive_overhead")
+
+
 def _told(stated: Mapping[str, Any]) -> dict[str, Any]:
-    rare = ("rates", "memory", "engine", "streams_from", "card", "overhead")
+    rare = ("rates", "memory", "engine", "streams_from", *_RARE_OF_LINKS)
     return {key: value for key, value in stated.items() if value or key not in rare}
 
 

@@ -3,7 +3,7 @@
     {"format": "placement-problem",
      "devices": [{"name", "memory_bytes"?}],
      "links": [{"src", "dst", "latency_s", "bytes_per_s", "card"?,
-               "overhead"?}],
+               "send_overhead"?, "receive_overhead"?}],
      "ops": [{"name", "times_s": [one per device, null = unsupported], "memory_bytes"?, "group"?}],
      "tensors": [{"producer", "consumers", "bytes"}],
      "link_contention"?: true, "execution"?: "op" | "segment"}
@@ -138,7 +138,8 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
         "links": [
             {"src": i.src, "dst": i.dst, "latency_s": i.latency_s, "bytes_per_s": i.bytes_per_s}
             | ({"card": i.card} if i.card else {})
-            | ({"overhead": i.overhead} if i.overhead else {})
+            | ({"send_overhead": i.send_overhead} if i.send_overhead else {})
+            | ({"receive_overhead": i.receive_overhead} if i.receive_overhead else {})
             for i in problem.machine.links
         ],
         "ops": ops,

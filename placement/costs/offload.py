@@ -163,6 +163,6 @@ def _extended(costs: Costs, stands_for: Ints, streams_s: Floats) -> Costs:
         call_s=costs.call_s[stands_for],
         latency_s=costs.latency_s[both],
         s_per_byte=costs.s_per_byte[both],
-        overhead=costs.overhead[both],
+        overhead=costs.overhead[:, stands_for[:, None], stands_for],
         spread=None if costs.spread is None else costs.spread[:, stands_for],
     )

@@ -5,12 +5,13 @@ segment took is held against what the profile says of it, and the difference is 
 is made of, by how uncertain each part was (Rasmussen and Williams, "Gaussian processes for machine
 learning", 2006, chapter 2):
 
-    seconds = slower * (call_s + sends_s + sum over kernels of compute_s * (1 + all + kind + own))
+    seconds = slower * (call_s + held_up_s
+                        + sum over kernels of compute_s * (1 + all + kind + own))
               + crossings * latency_s + seconds of their bytes * (1 + slope)
 
 `all` is common to every kernel of devices that are alike, `kind` to all kernels of one kind, `own`
-is a kernel's; `sends_s` is what its sends hold it up, as measured; `slower` is what host devices
-that compute beside it cost. All of these deviations, and those of `call_s`, `latency_s` and
+is a kernel's; `held_up_s` is for what transfers hold it up, as measured; `slower` is what host
+devices that compute beside it cost. All of these deviations, and those of `call_s`, `latency_s` and
 `contention`, are zero in the profile, with the standard deviations below. A segment's seconds are
 known as exactly as its steps repeat, but for what no such sum says (`SHARE` of them) and what all
 of a run have in common (`RUN_SHARE`). The mean of what is then known is linear in the differences,
@@ -70,7 +71,7 @@ class _Parts:
 
     `seconds` and `error_s` were measured, `group` says which devices are alike. `work_s` (K,) is
     what the profile says of a kernel, slowed down as its segment is, `slower` (S,) by how much;
-    `call_s` (S,) is so of a call and of what its sends hold it up.
+    `call_s` (S,) is so of a call and of what transfers hold it up.
     `by_contention` is how `seconds` grow with contention, `crossings` and `bytes_s` are the number
     of values that a segment is the first to read of other lanes, and the seconds of their bytes,
     `crossing_s` both as in the profile.
@@ -136,10 +137,10 @@ def _parts(
     # What was measured nowhere, and yet ran, says nothing.
     alone_s = np.where(np.isfinite(alone_s), alone_s, 0.0)
     call_s = costs.call_s[device]
-    crossings, bytes_s, crossing_s, sends_s = _crossings(
+    crossings, bytes_s, crossing_s, held_up_s = _crossings(
         costs, kernels, segment_of, device, on_host
     )
-    call_s = call_s + sends_s
+    call_s = call_s + held_up_s
     work_s = np.bincount(segment_of, alone_s, minlength=len(segments)) + call_s
     times = zip(seen.computes, seen.waits, strict=True)
     return _Parts(
@@ -161,7 +162,8 @@ def _crossings(
     costs: Costs, kernels: Graph, segment_of: Ints, device: Ints, on_host: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Values that segments (S,) are the first on their lane to read of other lanes: how many, the
-    seconds of their bytes, all that they cost, and what such values hold up segments that send."""
+    seconds of their bytes, what they cost beside that for which they hold up the segments that send
+    and first read them, and the latter."""
     arrays, num = kernels.arrays, device.size
     tensor = np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
     made = arrays.producer[tensor] >= 0
@@ -178,13 +180,14 @@ def _crossings(
     reader = reader[first]
     bytes_s = arrays.tensor_bytes[tensor] * costs.s_per_byte[ends]
     whole_s = bytes_s + costs.latency_s[ends]
-    sender_s = costs.overhead[ends] * whole_s
-    each = (np.ones(reader.size), bytes_s, whole_s - sender_s)
+    sender_s, receiver_s = costs.overhead[:, ends[0], ends[1]] * whole_s
+    each = (np.ones(reader.size), bytes_s, whole_s - sender_s - receiver_s)
     number, of_bytes_s, all_s = (
         np.bincount(reader, seconds, minlength=num).astype(np.float64) for seconds in each
     )
-    sends_s = np.bincount(maker[first], sender_s, minlength=num).astype(np.float64)
-    return number, of_bytes_s, all_s, sends_s
+    held_up_s = np.bincount(maker[first], sender_s, minlength=num).astype(np.float64)
+    held_up_s += np.bincount(reader, receiver_s, minlength=num)
+    return number, of_bytes_s, all_s, held_up_s
 
 
 def _mean(parts: Sequence[_Parts], costs: Costs, kernels: Graph, groups: Ints) -> _Deviations:

@@ -29,7 +29,7 @@ def without_devices(problem: Problem, gone: Collection[str]) -> Problem:
             call_s=costs.call_s[left],
             latency_s=costs.latency_s[np.ix_(left, left)],
             s_per_byte=costs.s_per_byte[np.ix_(left, left)],
-            overhead=costs.overhead[np.ix_(left, left)],
+            overhead=costs.overhead[:, left][:, :, left],
             spread=None if costs.spread is None else costs.spread[:, left],
         ),
         pins=tuple((op, device) for op, device in problem.pins if device in names),

@@ -145,7 +145,7 @@ def _twins(problem: Problem, looks: Sequence[Any]) -> tuple[tuple[int, ...], ...
 
 def _figures(costs: Costs) -> tuple[Floats, ...]:
     """What is said of the links, each (D, D)."""
-    return costs.latency_s, costs.s_per_byte, costs.overhead
+    return costs.latency_s, costs.s_per_byte, *costs.overhead
 
 
 def _keeps_cards(problem: Problem, new: Ints) -> bool:

@@ -97,7 +97,7 @@ def _link_kinds(flat: Flat) -> Ints:
     """A number for each pair of devices (D, D): equal for equal links, one of its own for a device
     and itself, and others for two devices with one engine."""
     kinds: Ints = np.zeros(flat.move_s.shape, dtype=np.int64)
-    for figures in (flat.move_s, flat.s_per_byte, flat.overhead):
+    for figures in (flat.move_s, flat.s_per_byte, *flat.overhead):
         different, kind = np.unique(figures, return_inverse=True)
         kinds = kinds * different.size + kind.reshape(kinds.shape)
     kinds = 2 * kinds + (flat.engine[:, None] == flat.engine)
@@ -157,7 +157,7 @@ def _quotient(problem: Problem) -> Quotient:
         allowed=np.ascontiguousarray(flat.allowed[:, first]),
         move_s=found[0],
         s_per_byte=found[1],
-        overhead=np.zeros_like(found[0]),
+        overhead=np.zeros((2, *found[0].shape)),
         has_overhead=False,
         host=int(of_device[flat.host]) if flat.host >= 0 else -1,
         **by_device,

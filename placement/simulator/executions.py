@@ -87,16 +87,17 @@ def _link_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> d
     tasks = segment_tasks(problem, schedule)
     names, channels = [d.name for d in problem.machine.devices], problem.machine.channels
     works = dict.fromkeys(names, 0.0)
-    for s, d in enumerate(tasks.device):
-        # What is sent counts whole, below.
-        works[names[d]] += tasks.work_s[s] - sum(
-            tasks.transfers[i].overhead_s for i in tasks.sends[s]
-        )
+    for d, work_s in zip(tasks.device, tasks.work_s, strict=True):
+        works[names[d]] += work_s
+    for move in tasks.transfers:
+        # What crosses counts whole at both ends, below.
+        works[names[move.src]] -= move.sender_s
+        works[names[move.dst]] -= move.receiver_s
     loads = dict(works)
     for move in tasks.transfers:
         src, dst = divmod(int(channels[move.src * len(names) + move.dst]), len(names))
         link = f"{names[src]}->{names[dst]}"
-        whole_s = move.duration_s + move.overhead_s
+        whole_s = move.duration_s + move.sender_s + move.receiver_s
         loads[link] = loads.get(link, 0.0) + whole_s
         loads[names[move.src]] += whole_s
         loads[names[move.dst]] += whole_s

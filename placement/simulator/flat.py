@@ -16,7 +16,7 @@ class Flat(NamedTuple):
     """Kernels (K), tensors (T), devices (D), units (U) of a problem; CSR pairs as in GraphArrays.
 
     `move_s` (D, D) and `s_per_byte` (D, D): a tensor of b bytes takes move_s + b * s_per_byte, of
-    which the share `overhead` (D, D) holds up the sender (`has_overhead`: anywhere).
+    which the shares `overhead` (2, D, D) hold up sender and receiver (`has_overhead`: anywhere).
     `channel` (D * D,) is the pair of devices whose queue a tensor of each pair waits in, and
     `shares_channels` whether that is another pair anywhere.
     `host` is -1 where no device computes in host memory. `each_pays`: every kernel is a call of its

@@ -13,7 +13,8 @@ from placement.core.schedule import Schedule
 class Transfer:
     """One tensor on its way to one device; `segment` is its producer, -1 for a model input.
 
-    `overhead_s` is what sending it holds up the producer, before it is on its way.
+    `sender_s` is what it holds up the producer, before it is on its way, and `receiver_s` who reads
+    it first there.
     """
 
     tensor: int
@@ -21,14 +22,15 @@ class Transfer:
     dst: int
     segment: int
     duration_s: float
-    overhead_s: float = 0.0
+    sender_s: float = 0.0
+    receiver_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Tasks:
     """Segments as tasks; indices are segment and transfer numbers.
 
-    `work_s[s]` is call overhead plus compute and what its sends hold it up, `reads[s]` the
+    `work_s[s]` is call overhead plus compute and what transfers hold it up, `reads[s]` the
     transfers segment s waits for, `local_reads[s]` the earlier segments of its own device whose
     values it reads, `sends[s]` the transfers that start when s ends, `at_start` those of model
     inputs, `lanes[d]` the segments that compute on device d in running order.
@@ -130,12 +132,16 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
                 continue
             number = len(transfers)
             whole_s = costs.transfer_s(src, dst, tensor.num_bytes)
-            # Nobody waits for the sender of a model input.
-            share = float(costs.overhead[src, dst]) if producer >= 0 else 0.0
-            move = Transfer(t, src, dst, producer, (1.0 - share) * whole_s, share * whole_s)
+            # Model inputs hold up nobody, and outputs that nobody reads no receiver.
+            sender, receiver = costs.overhead[:, src, dst].tolist() if producer >= 0 else (0.0, 0.0)
+            receiver = receiver if readers[dst] else 0.0
+            on_way_s = (1.0 - sender - receiver) * whole_s
+            move = Transfer(t, src, dst, producer, on_way_s, sender * whole_s, receiver * whole_s)
             transfers.append(move)
             if producer >= 0:
-                work_s[producer] += move.overhead_s
+                work_s[producer] += move.sender_s
+            if readers[dst]:
+                work_s[min(readers[dst])] += move.receiver_s
             (at_start if producer < 0 else sends[producer]).append(number)
             for s in readers[dst]:
                 reads[s].append(number)

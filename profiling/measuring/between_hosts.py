@@ -76,7 +76,9 @@ def between_hosts(
         # What is copied before or after holds nobody up.
         part = share * min(1.0, ratio * sent.latency_s / latency_s) if latency_s > 0 else 0.0
         overhead = float(f"{part:.4g}") if linked.device(link.src).on_host else 0.0
-        return replace(link, latency_s=latency_s, bytes_per_s=1 / s_per_byte, overhead=overhead)
+        return replace(
+            link, latency_s=latency_s, bytes_per_s=1 / s_per_byte, send_overhead=overhead
+        )
 
     return replace(linked, links=tuple(map(as_sent, linked.links)))
 

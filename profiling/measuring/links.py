@@ -59,7 +59,7 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
     if not measured:
         return machine
     links = tuple(
-        Link(*ends, *measured[ends], cards.get(ends, ""), shares.get(ends, 0.0))
+        Link(*ends, *measured[ends], cards.get(ends, ""), send_overhead=shares.get(ends, 0.0))
         if ends in measured
         else link
         for ends, link in stated.items()

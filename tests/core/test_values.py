@@ -217,22 +217,26 @@ def test_a_placement_that_does_not_fit_is_refused_by_name():
 
 
 def test_a_link_s_overhead_is_a_share_and_stands_where_there_is_one():
-    link = Link("a", "b", 1.0, 2.0, overhead=0.25)
+    link = Link("a", "b", 1.0, 2.0, send_overhead=0.25, receive_overhead=0.5)
     machine = Machine("m", (Device("a"), Device("b")), (link, Link("b", "a", 1.0, 2.0)))
     told = machine.to_json()["links"]
-    assert told[0]["overhead"] == 0.25 and "overhead" not in told[1]
+    assert (told[0]["send_overhead"], told[0]["receive_overhead"]) == (0.25, 0.5)
+    assert not {"send_overhead", "receive_overhead"} & set(told[1])
     assert machine_from_json(json.loads(json.dumps(machine.to_json()))) == machine
-    assert machine.overheads.tolist() == [[0.0, 0.25], [0.0, 0.0]]
-    for wrong in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ValueError, match="use 0 to 1, a share"):
-            replace(link, overhead=wrong)
+    assert machine.overheads.tolist() == [[[0.0, 0.25], [0.0, 0.0]], [[0.0, 0.5], [0.0, 0.0]]]
+    for wrong in (-0.1, 0.6, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="together 0 to 1"):
+            replace(link, send_overhead=wrong)
+        with pytest.raises(ValueError, match="together 0 to 1"):
+            replace(link, send_overhead=0.6, receive_overhead=wrong)
 
 
 def test_an_overhead_makes_another_problem_and_none_keeps_the_fingerprint():
     problem = random_problem(3)
-    held_up = np.array([[0.0, 0.5], [0.0, 0.0]])
+    held_up = np.zeros((2, 2, 2))
+    held_up[1, 0, 1] = 0.5
     other = replace(problem, costs=replace(problem.costs, overhead=held_up))
-    same = replace(problem, costs=replace(problem.costs, overhead=np.zeros((2, 2))))
+    same = replace(problem, costs=replace(problem.costs, overhead=np.zeros((2, 2, 2))))
     assert other.fingerprint != problem.fingerprint == same.fingerprint
     with pytest.raises(ValueError, match="use 0 to 1"):
         replace(problem.costs, overhead=2 * held_up + 1)

@@ -108,14 +108,15 @@ def test_the_mean_is_that_of_the_deviations_written_out(seed):
     assert found.latency_s[0, 0] == 0 and found.refined_by == 2
 
 
-@pytest.mark.parametrize("overhead", [0.0, 1.0])
-def test_runs_that_say_what_the_profile_says_change_nothing(overhead):
-    """Nor where what crosses holds up who sends it, and nobody waits for it longer."""
-    crossing_s = 2e-4 if overhead else 0.0
+@pytest.mark.parametrize("shares", [(0.0, 0.0), (1.0, 0.0), (0.4, 0.6)])
+def test_runs_that_say_what_the_profile_says_change_nothing(shares):
+    """Nor where what crosses holds up who sends and who reads it, and nobody waits longer."""
+    held_up = sum(shares)
+    crossing_s = 2e-4 * held_up
     problem = lanes_problem(1, contention=0.3, crossing_s=crossing_s)
-    held_up = overhead * (1.0 - np.eye(2))
-    problem = replace(problem, costs=replace(problem.costs, overhead=held_up))
-    costs = replace(problem.costs, s_per_byte=overhead * problem.costs.s_per_byte)
+    overhead = np.array(shares)[:, None, None] * (1.0 - np.eye(2))
+    s_per_byte = held_up * problem.costs.s_per_byte
+    costs = replace(problem.costs, overhead=overhead, s_per_byte=s_per_byte)
     problem = replace(problem, costs=costs)
     found = by_runs(problem, *(run_of(problem, random_schedule(problem, i)) for i in range(3)))
     np.testing.assert_allclose(found.compute_s, costs.compute_s, rtol=1e-9)

@@ -60,7 +60,7 @@ def automorphisms(problem):
         same = same and (costs.compute_s[:, to] == costs.compute_s).all()
         same = same and (problem.allowed[:, to] == problem.allowed).all()
         same = same and (costs.call_s[to] == costs.call_s).all()
-        for links in (costs.latency_s, costs.s_per_byte, costs.overhead):
+        for links in (costs.latency_s, costs.s_per_byte, *costs.overhead):
             same = same and (links[np.ix_(to, to)] == links).all()
         if same and together(problem, range(len(to))) == together(problem, to):
             yield to

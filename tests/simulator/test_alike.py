@@ -38,7 +38,7 @@ def with_pin(problem, seed):
 def look(problem, d, class_of):
     """What a device shares with those of its class, links counted by their ends' classes."""
     costs, others = problem.costs, [e for e in range(problem.num_devices) if e != d]
-    links = costs.latency_s, costs.s_per_byte, costs.overhead
+    links = costs.latency_s, costs.s_per_byte, *costs.overhead
     return (
         costs.compute_s[:, d].tolist(),
         problem.allowed[:, d].tolist(),

@@ -11,7 +11,7 @@ from pages.ui.devices import figures, load_rules, picture
 from pages.ui.session import cache, choices, saving
 from pages.ui.shell import glossary
 from placement.core import formatting
-from placement.core.machine import Device, Machine, machine_from_json
+from placement.core.machine import Device, Link, Machine, machine_from_json
 from placement.core.problem import Problem
 from placement.core.verb_options import ProblemOptions, option_of
 from placement.costs.offload import refusal
@@ -266,14 +266,14 @@ def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
     measured = now.profile is not None
     shown = problem.machine if problem and measured else machine
     of, has_cards = _whose_links(shown), any(link.card for link in shown.links)
-    has_overhead = any(link.overhead for link in shown.links)
+    has_overhead = any(link.send_overhead or link.receive_overhead for link in shown.links)
     rows = [
         {
             "From": link.src,
             "To": link.dst,
             "Delay": formatting.seconds(link.latency_s),
             "Per second": formatting.bandwidth(link.bytes_per_s),
-            **({"Sender busy": formatting.percent(link.overhead)} if has_overhead else {}),
+            **(_busy(link) if has_overhead else {}),
             **({"Network card": glossary.plain(link.card)} if has_cards else {}),
         }
         for link in shown.links
@@ -284,7 +284,7 @@ def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
         st.caption("Measured here." if measured else "Nominal figures, not measured.")
         if has_overhead:
             st.caption(
-                "For the share of a transfer's time under “Sender busy” the sending device can do"
+                "For these shares of a transfer's time the device that sends or receives can do"
                 " nothing else."
             )
         if has_cards:
@@ -387,3 +387,9 @@ def _take_over(now: Studio, upload: UploadedFile) -> None:
             now.project.change(machine=name)
     except ValueError as error:
         choices.say("error", f"{upload.name}: {error}")
+
+
+def _busy(link: Link) -> dict[str, str]:
+    """For which shares of a transfer's time its ends are held up."""
+    shares = {"Sender busy": link.send_overhead, "Receiver busy": link.receive_overhead}
+    return {name: formatting.percent(share) for name, share in shares.items()}

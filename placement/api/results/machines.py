@@ -61,16 +61,17 @@ class DeviceResult(Value, frozen=True, kw_only=True):
 
 class LinkResult(Value, frozen=True, kw_only=True):
     """What carries tensors from one device to another, how fast, by which network card, and for
-    what share of that time the sender is held up."""
+    what shares of that time sender and receiver are held up."""
 
-    UNLESS_TOLD = frozenset({"card", "overhead"})
+    UNLESS_TOLD = frozenset({"card", "send_overhead", "receive_overhead"})
 
     src: Text
     dst: Text
     latency_s: Amount
     bytes_per_s: Amount
     card: Text | None = None
-    overhead: Amount | None = None
+    send_overhead: Amount | None = None
+    receive_overhead: Amount | None = None
 
 
 class MachineResult(Value, frozen=True, kw_only=True):

@@ -12,9 +12,9 @@ from placement.simulator.compiled.checkpoints import kept, restored
 from placement.simulator.compiled.links import (
     crosses,
     details_of,
+    held_up_s,
     send,
     send_inputs,
-    sending_s,
     ways_of,
 )
 from placement.simulator.flat import Flat
@@ -74,7 +74,7 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
         work_s = compute_s[k, d]
         end_s = start_s + ((call_s[d] + work_s) if called else work_s)
         if has_overhead:
-            end_s += sending_s(flat, ways, first, k, d)
+            end_s += held_up_s(flat, ways, device, position, first, k, d)
         free_s[engine[d]] = end_s
         done_s[d] += work_s
         step_s = max(step_s, end_s)

@@ -101,9 +101,10 @@ def send(
             if one_at_a_time and link_free_s[link] > now_s:
                 start_s = link_free_s[link]
                 behind = link_last[link]
-            # For the rest of it the sender was held up: `sending_s`.
+            # For the rest of it sender and receiver are held up: `held_up_s`.
             seconds = move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e]
-            arrival_s = start_s + (1.0 - overhead[d, e]) * seconds
+            held_up = overhead[0, d, e] + (overhead[1, d, e] if first[i] != UNUSED else 0.0)
+            arrival_s = start_s + (1.0 - held_up) * seconds
             link_free_s[link] = arrival_s
             link_last[link] = i
             arrived_s[i] = arrival_s
@@ -115,17 +116,26 @@ def send(
 
 
 @inner
-def sending_s(flat: Flat, ways: Parts, first: Uses, k: int, d: int) -> float:
-    """Seconds for which kernel k's device d is held up by sending on what k makes."""
+def held_up_s(
+    flat: Flat, ways: Parts, device: Ints, position: Ints, first: Uses, k: int, d: int
+) -> float:
+    """Seconds for which kernel k's device d is held up by what k is the first there to read of
+    other devices, and by sending on what it makes."""
     move_s, s_per_byte, tensor_bytes, is_output, on_host, host, _, _, overhead = ways
     num_devices = on_host.size
     seconds = 0.0
+    for j in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
+        t = flat.in_tensors[j]
+        p = flat.producer[t]
+        if p >= 0 and device[p] != d and first[t * num_devices + d] == position[k]:
+            e = device[p]
+            seconds += overhead[1, e, d] * (move_s[e, d] + tensor_bytes[t] * s_per_byte[e, d])
     for o in range(flat.out_ptr[k], flat.out_ptr[k + 1]):
         t = flat.out_tensors[o]
         returns_to = host if is_output[t] and not on_host[d] else -1
         for e in range(num_devices):
             if e != d and (first[t * num_devices + e] != UNUSED or e == returns_to):
-                seconds += overhead[d, e] * (move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e])
+                seconds += overhead[0, d, e] * (move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e])
     return seconds
 
 

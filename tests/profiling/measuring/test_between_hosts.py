@@ -118,7 +118,7 @@ def test_a_share_of_what_crosses_is_its_sender_s_and_none_of_a_copy(share, monke
     made = between_hosts.between_hosts(
         replace(linked, links=links), compiled(), {}, 1.0, lambda _: None
     )
-    found = {(link.src, link.dst): link.overhead for link in made.links}
+    found = {(link.src, link.dst): link.send_overhead for link in made.links}
     assert found["a/cpu:0", "b/cpu:0"] == found["b/cpu:0", "a/cpu:0"] == share
     # Of 4 ms and 1 ms more for what crosses, that is 2 ms of the 5.
     assert found["a/cpu:0", "b/cuda:0"] == pytest.approx(share * 2 / 5)

@@ -95,12 +95,30 @@ def _deciding(
 ) -> tuple[list[Span], list[Span]]:
     """Computing and sending that decides the value: the path's, or that of the largest load."""
     if problem.objective is Objective.LATENCY:
-        return [s for s in path if s.kind == "compute"], [s for s in path if s.kind == "transfer"]
+        computing = [s for s in path if s.kind == "compute"]
+        sending = [s for s in path if s.kind == "transfer"]
+        return computing, [*sending, *_holding_up(problem, schedule, computing)]
     slowest = bottleneck(problem, schedule, replicas)
     spans = simulate(problem, schedule).spans
     computing = [s for s in spans if s.kind == "compute" and s.device == slowest]
     sending = [s for s in spans if s.kind == "transfer" and _touches(s.device, slowest)]
     return computing, sending
+
+
+def _holding_up(problem: Problem, schedule: Schedule, computing: Sequence[Span]) -> Iterator[Span]:
+    """Transfers that hold up segments of these, which send them or first read them."""
+    if not problem.costs.overhead.any():
+        return
+    index, segments = problem.machine.index, {s.segment for s in computing}
+    spans = simulate(problem, schedule).spans
+    readers = {i: s.segment for s in reversed(spans) if s.kind == "compute" for i in s.after}
+    for number, span in enumerate(spans):
+        if span.kind != "transfer" or span.segment < 0:
+            continue
+        src, _, dst = span.device.partition("->")
+        send, receive = problem.costs.overhead[:, index[src], index[dst]]
+        if (send and span.segment in segments) or (receive and readers.get(number) in segments):
+            yield span
 
 
 def _touches(link: str, name: str) -> bool:

@@ -5,12 +5,12 @@ segment took is held against what the profile says of it, and the difference is 
 is made of, by how uncertain each part was (Rasmussen and Williams, "Gaussian processes for machine
 learning", 2006, chapter 2):
 
-    seconds = slower * (call_s + held_up_s
+    seconds = slower * (call_s + overhead_s
                         + sum over kernels of compute_s * (1 + all + kind + own))
               + crossings * latency_s + seconds of their bytes * (1 + slope)
 
 `all` is common to every kernel of devices that are alike, `kind` to all kernels of one kind, `own`
-is a kernel's; `held_up_s` is for what transfers hold it up, as measured; `slower` is what host
+is a kernel's; `overhead_s` is for what transfers hold it up, as measured; `slower` is what host
 devices that compute beside it cost. All of these deviations, and those of `call_s`, `latency_s` and
 `contention`, are zero in the profile, with the standard deviations below. A segment's seconds are
 known as exactly as its steps repeat, but for what no such sum says (`SHARE` of them) and what all
@@ -137,10 +137,10 @@ def _parts(
     # What was measured nowhere, and yet ran, says nothing.
     alone_s = np.where(np.isfinite(alone_s), alone_s, 0.0)
     call_s = costs.call_s[device]
-    crossings, bytes_s, crossing_s, held_up_s = _crossings(
+    crossings, bytes_s, crossing_s, overhead_s = _crossings(
         costs, kernels, segment_of, device, on_host
     )
-    call_s = call_s + held_up_s
+    call_s = call_s + overhead_s
     work_s = np.bincount(segment_of, alone_s, minlength=len(segments)) + call_s
     times = zip(seen.computes, seen.waits, strict=True)
     return _Parts(
@@ -185,9 +185,9 @@ def _crossings(
     number, of_bytes_s, all_s = (
         np.bincount(reader, seconds, minlength=num).astype(np.float64) for seconds in each
     )
-    held_up_s = np.bincount(maker[first], sender_s, minlength=num).astype(np.float64)
-    held_up_s += np.bincount(reader, receiver_s, minlength=num)
-    return number, of_bytes_s, all_s, held_up_s
+    overhead_s = np.bincount(maker[first], sender_s, minlength=num).astype(np.float64)
+    overhead_s += np.bincount(reader, receiver_s, minlength=num)
+    return number, of_bytes_s, all_s, overhead_s
 
 
 def _mean(parts: Sequence[_Parts], costs: Costs, kernels: Graph, groups: Ints) -> _Deviations:

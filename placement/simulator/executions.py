@@ -91,13 +91,13 @@ def _link_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> d
         works[names[d]] += work_s
     for move in tasks.transfers:
         # What crosses counts whole at both ends, below.
-        works[names[move.src]] -= move.sender_s
-        works[names[move.dst]] -= move.receiver_s
+        works[names[move.src]] -= move.send_s
+        works[names[move.dst]] -= move.receive_s
     loads = dict(works)
     for move in tasks.transfers:
         src, dst = divmod(int(channels[move.src * len(names) + move.dst]), len(names))
         link = f"{names[src]}->{names[dst]}"
-        whole_s = move.duration_s + move.sender_s + move.receiver_s
+        whole_s = move.duration_s + move.send_s + move.receive_s
         loads[link] = loads.get(link, 0.0) + whole_s
         loads[names[move.src]] += whole_s
         loads[names[move.dst]] += whole_s

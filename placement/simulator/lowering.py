@@ -13,7 +13,7 @@ from placement.core.schedule import Schedule
 class Transfer:
     """One tensor on its way to one device; `segment` is its producer, -1 for a model input.
 
-    `sender_s` is what it holds up the producer, before it is on its way, and `receiver_s` who reads
+    `send_s` is what it holds up the producer, before it is on its way, and `receive_s` who reads
     it first there.
     """
 
@@ -22,8 +22,8 @@ class Transfer:
     dst: int
     segment: int
     duration_s: float
-    sender_s: float = 0.0
-    receiver_s: float = 0.0
+    send_s: float = 0.0
+    receive_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
             move = Transfer(t, src, dst, producer, on_way_s, sender * whole_s, receiver * whole_s)
             transfers.append(move)
             if producer >= 0:
-                work_s[producer] += move.sender_s
+                work_s[producer] += move.send_s
             if readers[dst]:
-                work_s[min(readers[dst])] += move.receiver_s
+                work_s[min(readers[dst])] += move.receive_s
             (at_start if producer < 0 else sends[producer]).append(number)
             for s in readers[dst]:
                 reads[s].append(number)

@@ -346,7 +346,7 @@ class Backend(ABC):
         """
         return None
 
-    def sender_share(self, src: Device, dst: Device, size: int) -> float:
+    def send_overhead(self, src: Device, dst: Device, size: int) -> float:
         """The share of a copy's seconds, 0 to 1, for which the sender can do nothing else."""
         return 0.0
 

@@ -51,10 +51,10 @@ class Torch(Backend):
 
         return copy_seconds(src, dst, sizes)
 
-    def sender_share(self, src: Device, dst: Device, size: int) -> float:
-        from profiling.backends._torch.streams import sender_share
+    def send_overhead(self, src: Device, dst: Device, size: int) -> float:
+        from profiling.backends._torch.streams import send_overhead
 
-        return sender_share(src, dst, size)
+        return send_overhead(src, dst, size)
 
     def compile(self, model: Model, machine: Machine) -> Compiled:
         from profiling.backends._torch.compile import TorchCompiled

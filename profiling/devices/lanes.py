@@ -45,6 +45,8 @@ class Step:
 
     `resumed_s` is when the waiting thread ran again, and misses hand-overs nobody waited for.
     `copied_s` has start and end of copies (value, device name) where a device has told them.
+    `processor_s` is the time of cores that processes of their own have used for it, None where the
+    lanes are this process's.
     """
 
     began_s: float
@@ -53,6 +55,7 @@ class Step:
     end_s: tuple[float, ...]
     resumed_s: dict[tuple[int, str], float]
     copied_s: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    processor_s: float | None = None
 
     @property
     def seconds(self) -> float:

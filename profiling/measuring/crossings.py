@@ -52,11 +52,12 @@ class Crossings:
 
 
 class Sending(NamedTuple):
-    """How many times what a message takes a value takes to cross in a step, and the share of that
-    which is its maker's."""
+    """How many times what a message takes a value takes to cross in a step, and the shares of that
+    for which it holds up the lanes of who sends and who receives it."""
 
     ratio: float
-    share: float
+    send: float
+    receive: float
 
 
 def crossings_of(kernels: Graph) -> Crossings:
@@ -112,11 +113,16 @@ def sending(
     feeds: Mapping[str, Any],
     timeout_s: float,
     message: tuple[float, float],
+    contention: float = 0.0,
 ) -> Sending | None:
     """What a value costs that crosses between devices of two hosts, beside (seconds, seconds per
     byte) of a message between hosts that do nothing else; on average of both ways, for clocks of
-    hosts may differ by more than a crossing takes, which the way back makes up for. Its maker's
-    share is what kernels take longer, who send on what they make, the rest is on its way.
+    hosts may differ by more than a crossing takes, which the way back makes up for. Beside each
+    other both are slower by `contention`, which is taken off.
+
+    What kernels take longer, which send on what they make, holds up the senders. Where hosts tell
+    the time of cores that they used, what crossing took of it beyond that holds up the receivers:
+    threads of theirs that take values in run on the cores of the lanes.
 
     None where too little crosses to say, something may not cross, or it would take too long.
     """
@@ -139,8 +145,9 @@ def sending(
         return None
     alone_s = np.array([np.mean([_seconds(step) for step in steps], axis=0) for steps in here])
     # With what a kernel takes to send on what it makes.
-    longer_s = np.mean([_seconds(step) for step in there], axis=0)
-    longer_s -= alone_s[plan.lane_of, np.arange(len(names))]
+    usual_s = alone_s[plan.lane_of, np.arange(len(names))]
+    usual_s += np.mean([_slowed_s(step, plan, contention) for step in there], axis=0)
+    longer_s = np.mean([_seconds(step) for step in there], axis=0) - usual_s
     handed: dict[int, list[float]] = {}
     for step in there:
         for k, seconds in _handed_s(step, plan, at).items():
@@ -157,7 +164,38 @@ def sending(
     said_s = sum(message[0] + message[1] * float(np.mean(plan.num_bytes[way])) for way in ways)
     if not (said_s > 0 and taken_s > 0):
         return None
-    return Sending(taken_s / said_s, min(1.0, max(0.0, makers_s / taken_s)))
+    ratio, send = taken_s / said_s, min(1.0, max(0.0, makers_s / taken_s))
+    crossed = plan.num_bytes[plan.num_bytes > 0]
+    whole_s = ratio * float((message[0] + message[1] * crossed).sum())
+    used_s = [used for steps in (there, *here) if (used := _mean_processor_s(steps)) is not None]
+    if len(used_s) < 3:
+        return Sending(ratio, send, 0.0)
+    extra_s = used_s[0] - sum(
+        alone * float(usual_s[plan.lane_of == lane].sum() / alone_s[lane].sum())
+        for lane, alone in enumerate(used_s[1:])
+    )
+    return Sending(ratio, send, min(1.0, max(send, extra_s / whole_s)) - send)
+
+
+def _slowed_s(step: Step, plan: Crossings, contention: float) -> Floats:
+    """Seconds that each kernel lost because the other lane computed beside it."""
+    start_s, end_s = np.array(step.start_s), np.array(step.end_s)
+    beside_s = np.zeros(len(plan.lane_of))
+    for lane in (0, 1):
+        own, other = plan.lane_of == lane, plan.lane_of != lane
+        if own.any() and other.any():
+            # Seconds that the other lane has computed until each of its borders.
+            borders_s = np.stack([start_s[other], end_s[other]], axis=1).ravel()
+            lasts_s = np.stack([np.zeros(other.sum()), (end_s - start_s)[other]], axis=1).ravel()
+            done_s = np.cumsum(lasts_s)
+            until_s = np.interp(end_s[own], borders_s, done_s)
+            beside_s[own] = until_s - np.interp(start_s[own], borders_s, done_s)
+    return beside_s * contention / (1 + contention)
+
+
+def _mean_processor_s(steps: Sequence[Step]) -> float | None:
+    told = [step.processor_s for step in steps if step.processor_s is not None]
+    return float(np.mean(told)) if told else None
 
 
 def _in_turns(

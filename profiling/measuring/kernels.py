@@ -117,7 +117,7 @@ def profile(
     crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S) if together else None
     if crossing is not None:
         linked = _with_links(linked, {device.name for device in lanes}, *crossing)
-    linked = between_hosts(linked, compiled, feeds, TIMEOUT_S, tell)
+    linked = between_hosts(linked, compiled, feeds, TIMEOUT_S, tell, contention)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
     shares = [one.beside for one in found.values() if one is not None and one.beside is not None]

@@ -50,16 +50,16 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
         measured[a.name, b.name] = fit(SIZES, there)
         measured[b.name, a.name] = fit(SIZES, back)
     stated = {(link.src, link.dst): link for link in machine.links}
-    shares: dict[tuple[str, str], float] = {}
+    overheads: dict[tuple[str, str], float] = {}
     for device in (d for d in present if not d.on_host):
         report(f"measuring copies to and from {device.name}")
         measured |= (told := _told(device, present, stated))
-        shares |= _sender_shares(device, present, told)
+        overheads |= _send_overheads(device, present, told)
     _through_host(measured, [d for d in present if not d.on_host], lanes)
     if not measured:
         return machine
     links = tuple(
-        Link(*ends, *measured[ends], cards.get(ends, ""), send_overhead=shares.get(ends, 0.0))
+        Link(*ends, *measured[ends], cards.get(ends, ""), send_overhead=overheads.get(ends, 0.0))
         if ends in measured
         else link
         for ends, link in stated.items()
@@ -106,16 +106,16 @@ def _told(
     }
 
 
-def _sender_shares(
+def _send_overheads(
     device: Device, present: Sequence[Device], ends: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], float]:
-    """What sending to or from a device holds up its senders: one host lane for all."""
+    """The share of a copy to a device that holds up who sends it: one host lane for all."""
     lanes = {d.name: d for d in present if d.on_host}
     held_up = [(src, dst) for src, dst in ends if dst == device.name and src in lanes]
     if not held_up:
         return {}
     lane = lanes[held_up[0][0]]
-    share = backends.get(device.runtime).sender_share(lane, device, SHARE_BYTES)
+    share = backends.get(device.runtime).send_overhead(lane, device, SHARE_BYTES)
     return dict.fromkeys(held_up, float(f"{share:.4g}"))
 
 

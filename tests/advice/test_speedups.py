@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.advice.speedups import KINDS, levers
+from placement.advice.speedups import KINDS, Lever, levers
 from placement.core.graph import Graph
 from placement.loaders.workload import problem_from_workload
 from placement.schedule.segments import make_schedule
@@ -57,6 +57,8 @@ def instances():
     for seed in range(12):
         for objective in ("latency", "throughput"):
             yield replace(even(random_problem(seed)), objective=objective), seed
+            overheads = even(random_problem(seed, with_overhead=True))
+            yield replace(overheads, objective=objective), seed
             yield replace(random_workload_problem(seed), objective=objective), seed
 
 
@@ -86,6 +88,20 @@ def test_what_is_on_the_path_and_saves_most_is_there():
         given = replace(best, kind=kind_of[span.kind], name=span.name, where=span.device)
         faster = simulate_schedule(with_half(problem, schedule, given), schedule)
         assert now.value - faster.value <= best.saves_s + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_link_that_holds_up_a_segment_of_the_path_saves_more(seed):
+    """Brute force over all links: also those whose transfers are on the path of nobody."""
+    problem = even(random_problem(seed, num_devices=3, with_overhead=True))
+    schedule = make_schedule(problem, problem.placement_of(random_devices(problem, seed)))
+    now = simulate_schedule(problem, schedule)
+    found = levers(problem, schedule, now.critical_path)
+    best_s = max((lever.saves_s for lever in found), default=0.0)
+    for link in problem.machine.links:
+        given = Lever("link", f"{link.src}->{link.dst}", "", 0.0)
+        faster = simulate_schedule(with_half(problem, schedule, given), schedule)
+        assert now.value - faster.value <= best_s + 1e-12, link
 
 
 def test_replicas_share_the_load_that_a_lever_shortens():

@@ -41,6 +41,7 @@ problems = st.builds(
     with_groups=st.booleans(),
     with_gaps=st.booleans(),
     with_cards=st.booleans(),
+    with_overhead=st.booleans(),
 )
 
 

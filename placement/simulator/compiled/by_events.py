@@ -14,7 +14,7 @@ from placement.simulator.compiled.checkpoints import kept, restored
 from placement.simulator.compiled.links import (
     crosses,
     details_of,
-    held_up_s,
+    overhead_s,
     send,
     send_inputs,
     ways_of,
@@ -180,7 +180,7 @@ def run_by_events(flat: Flat, state: RunState, since: int, save: bool, limit_s: 
             if each_pays or fresh[d] or opened[d] == 0:
                 work_s += call_s[d]
             if has_overhead:
-                work_s += held_up_s(flat, ways, device, position, first, k, d)
+                work_s += overhead_s(flat, ways, device, position, first, k, d)
             opened[d], ready_s[d] = 1, np.inf
             if save:
                 start_of[k] = now_s

@@ -12,7 +12,7 @@ from placement.simulator.compiled.checkpoints import kept, restored
 from placement.simulator.compiled.links import (
     crosses,
     details_of,
-    held_up_s,
+    overhead_s,
     send,
     send_inputs,
     ways_of,
@@ -74,7 +74,7 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
         work_s = compute_s[k, d]
         end_s = start_s + ((call_s[d] + work_s) if called else work_s)
         if has_overhead:
-            end_s += held_up_s(flat, ways, device, position, first, k, d)
+            end_s += overhead_s(flat, ways, device, position, first, k, d)
         free_s[engine[d]] = end_s
         done_s[d] += work_s
         step_s = max(step_s, end_s)

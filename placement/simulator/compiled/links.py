@@ -51,6 +51,7 @@ def ways_of(flat: Flat) -> Parts:
         flat.one_at_a_time,
         flat.channel,
         flat.overhead,
+        flat.has_overhead,
     )
 
 
@@ -85,9 +86,8 @@ def send(
 
     A model output that is made on a device with memory of its own goes back to the host.
     """
-    move_s, s_per_byte, tensor_bytes, is_output, on_host, host, one_at_a_time, channel, overhead = (
-        ways
-    )
+    move_s, s_per_byte, tensor_bytes, is_output, on_host, host = ways[:6]
+    one_at_a_time, channel, overhead, has_overhead = ways[6:]
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     returns_to = host if is_output[t] and not on_host[d] else -1
@@ -101,10 +101,12 @@ def send(
             if one_at_a_time and link_free_s[link] > now_s:
                 start_s = link_free_s[link]
                 behind = link_last[link]
-            # For the rest of it sender and receiver are held up: `held_up_s`.
             seconds = move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e]
-            held_up = overhead[0, d, e] + (overhead[1, d, e] if first[i] != UNUSED else 0.0)
-            arrival_s = start_s + (1.0 - held_up) * seconds
+            if has_overhead:
+                # For the rest of it sender and receiver are held up: `overhead_s`.
+                receives = overhead[1, d, e] if first[i] != UNUSED else 0.0
+                seconds *= 1.0 - overhead[0, d, e] - receives
+            arrival_s = start_s + seconds
             link_free_s[link] = arrival_s
             link_last[link] = i
             arrived_s[i] = arrival_s
@@ -116,12 +118,13 @@ def send(
 
 
 @inner
-def held_up_s(
+def overhead_s(
     flat: Flat, ways: Parts, device: Ints, position: Ints, first: Uses, k: int, d: int
 ) -> float:
     """Seconds for which kernel k's device d is held up by what k is the first there to read of
     other devices, and by sending on what it makes."""
-    move_s, s_per_byte, tensor_bytes, is_output, on_host, host, _, _, overhead = ways
+    move_s, s_per_byte, tensor_bytes, is_output, on_host, host = ways[:6]
+    overhead = ways[8]
     num_devices = on_host.size
     seconds = 0.0
     for j in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
@@ -150,7 +153,7 @@ def send_inputs(
     link_last: Ints,
 ) -> float:
     """Send the model inputs at time 0 to the devices with memory of their own; the last arrival."""
-    move_s, s_per_byte, tensor_bytes, _, on_host, host, one_at_a_time, channel, _ = ways
+    move_s, s_per_byte, tensor_bytes, _, on_host, host, one_at_a_time, channel = ways[:8]
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     latest_s = 0.0

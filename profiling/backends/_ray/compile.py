@@ -365,6 +365,7 @@ class HostLanes:
             tuple(end_s),
             resumed_s,
             copied_s,
+            sum(times.processor_s for times in told.values()),
         )
 
     def close(self) -> bool:

@@ -43,6 +43,7 @@ class Times:
     segments: Mapping[int, tuple[float, float]]
     resumed_s: Mapping[tuple[int, str], float]
     copied_s: Mapping[tuple[str, str], tuple[float, float]]
+    processor_s: float
 
 
 class Arrivals(Protocol):
@@ -126,6 +127,7 @@ class Part:
     def step(self, timeout_s: float, is_own: Callable[[str], bool]) -> Times:
         """Have the lanes run a step, with the copies to devices that are own ones."""
         assert isinstance(self.lanes, Lanes)
+        used_s = time.process_time()
         step = self.lanes.step(timeout_s)
         self._await_state(timeout_s)
         if self.errors:
@@ -135,7 +137,8 @@ class Part:
         if told is not None:
             segments |= {i: span for i, span in told.segments.items() if i in self.cores}
             copies = {to: span for to, span in told.copies.items() if is_own(to[1])}
-        return Times(step.began_s, step.ended_s, segments, step.resumed_s, copies)
+        used_s = time.process_time() - used_s
+        return Times(step.began_s, step.ended_s, segments, step.resumed_s, copies, used_s)
 
     def _await_state(self, timeout_s: float) -> None:
         with self.told:

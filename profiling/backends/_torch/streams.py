@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any
 
 import torch
@@ -21,8 +22,8 @@ from profiling.backends._torch.accelerators import CAPTURED
 from profiling.backends._torch.queues import Capture, Mark, Place, Queue, Work
 from profiling.devices.cores import usable_cores
 
-# With so many cores one of them may wait for an accelerator instead of computing.
-_ENOUGH_CORES = 4
+# Of so many cores one may wait for an accelerator instead of computing.
+_ENOUGH_CORES = 8
 
 
 class _Passed(Mark):
@@ -263,15 +264,15 @@ def copy_seconds(src: Device, dst: Device, sizes: Sequence[int]) -> list[float]:
     return [_crossing(_place(src), _place(dst), size)[0] for size in sizes]
 
 
-def sender_share(src: Device, dst: Device, size: int) -> float:
+def send_overhead(src: Device, dst: Device, size: int) -> float:
     """The share of these seconds for which the sender's thread is busy with sending, 0 to 1.
 
     An accelerator goes on computing meanwhile: its thread is not what others wait for.
     """
     if not src.on_host:
         return 0.0
-    seconds, held_up_s = _crossing(_place(src), _place(dst), size)
-    return min(1.0, max(0.0, held_up_s / seconds))
+    seconds, busy_s = _crossing(_place(src), _place(dst), size)
+    return min(1.0, max(0.0, busy_s / seconds))
 
 
 def _place(device: Device) -> Place:
@@ -279,56 +280,64 @@ def _place(device: Device) -> Place:
 
 
 def _crossing(src: Place, dst: Place, size: int) -> tuple[float, float]:
-    """Seconds until a value of `size` bytes has crossed, and those that hold up its sender.
+    """Seconds until a value of `size` bytes has crossed, and those for which its sender is busy.
 
     As in a step: one thread makes and sends it after work that leaves caches cold, another sleeps
     until it is told, and queues what reads it.
     """
     value = torch.ones(max(1, size // 4), device=src.device)
-    is_sent, has_begun = threading.Lock(), threading.Lock()
-    arrived: list[Mark] = []
-    begun_s: list[float] = []
-    failed: list[BaseException] = []
-    for lock in (is_sent, has_begun):
-        lock.acquire()
-
-    def read() -> None:
-        try:
-            for _ in range(_WARMUP + _ROUNDS):
-                is_sent.acquire()
-                dst.compute.after(arrived[-1])
-                began = dst.compute.mark()
-                began.wait()
-                begun_s.append(began.time_s)
-                has_begun.release()
-        except BaseException as error:  # handed to the sender, who waits for it
-            failed.append(error)
-            has_begun.release()
-
     queue, work = queue_between(src, dst), _work_on(src)
-    held: list[torch.Tensor] = []
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
     for place in (src, dst):
         place.synchronise_clock()
-    found: list[tuple[float, float]] = []
-    for _ in range(_WARMUP + _ROUNDS):
-        src.compute.call(work)
-        made = src.compute.mark()
-        queue.after(made)
-        queue.mark()
-        queue.call(lambda: held.append(copied(value, src, dst)))
-        arrived.append(queue.mark())
-        sent_s = time.perf_counter()
-        is_sent.release()
-        has_begun.acquire()
-        if failed:
-            raise failed[0]
-        held.clear()
-        found.append((begun_s[-1] - made.time_s, sent_s - made.time_s))
-    reader.join()
-    seconds, held_up_s = zip(*found[_WARMUP:], strict=True)
-    return max(1e-9, statistics.median(seconds)), statistics.median(held_up_s)
+    seconds, busy_s = list[float](), list[float]()
+    copies: list[torch.Tensor] = []
+    reader = _Reader(dst)
+    try:
+        for _ in range(_WARMUP + _ROUNDS):
+            src.compute.call(work)
+            made = src.compute.mark()
+            queue.after(made)
+            queue.mark()
+            queue.call(lambda: copies.append(copied(value, src, dst)))
+            arrives = queue.mark()
+            sent_s = time.perf_counter()
+            seconds.append(reader.begun_s(arrives) - made.time_s)
+            busy_s.append(sent_s - made.time_s)
+            copies.clear()
+    finally:
+        reader.close()
+    each = (seconds[_WARMUP:], busy_s[_WARMUP:])
+    return max(1e-9, statistics.median(each[0])), statistics.median(each[1])
+
+
+class _Reader:
+    """A thread that sleeps until a value is on its way, and queues what reads it."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._told, self._answers = SimpleQueue[Mark | None](), SimpleQueue[float | BaseException]()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def begun_s(self, arrives: Mark) -> float:
+        """When work has begun that waits for a mark."""
+        self._told.put(arrives)
+        answer = self._answers.get()
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        self._told.put(None)
+
+    def _work(self) -> None:
+        while (arrives := self._told.get()) is not None:
+            try:
+                self._place.compute.after(arrives)
+                began = self._place.compute.mark()
+                began.wait()
+                self._answers.put(began.time_s)
+            except BaseException as error:  # handed to the thread that waits
+                self._answers.put(error)
 
 
 def _work_on(place: Place) -> Work:

@@ -1,5 +1,6 @@
 """Streams, events and pinned memory as asked of a GPU's library, here a small fake."""
 
+import threading
 import time
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -146,8 +147,8 @@ def test_a_copy_s_seconds_and_what_holds_up_its_sender(fake):
     for src, dst in ((host, away), (away, host)):
         seconds = streams.copy_seconds(src, dst, (1 << 10, 1 << 24))
         assert 0 < seconds[0] < seconds[1]
-    assert 0 < streams.sender_share(host, away, 1 << 20) <= 1
-    assert streams.sender_share(away, host, 1 << 20) == 0
+    assert 0 < streams.send_overhead(host, away, 1 << 20) <= 1
+    assert streams.send_overhead(away, host, 1 << 20) == 0
 
 
 def test_a_copy_that_fails_where_it_is_read_says_so(fake, monkeypatch):
@@ -159,3 +160,19 @@ def test_a_copy_that_fails_where_it_is_read_says_so(fake, monkeypatch):
     monkeypatch.setattr(streams._Stream, "after", fail)
     with pytest.raises(RuntimeError, match="broken"):
         streams.copy_seconds(host, away, (1024,))
+
+
+def test_no_thread_is_left_behind_where_a_copy_fails(fake, monkeypatch):
+    host, *_, away = with_pretended(lanes(network("inference")), 1).devices
+
+    def fail(value, src, dst):
+        raise RuntimeError("no pinned memory is left")
+
+    monkeypatch.setattr(streams, "copied", fail)
+    before = set(threading.enumerate())
+    with pytest.raises(RuntimeError, match="pinned"):
+        streams.copy_seconds(host, away, (1024,))
+    left = set(threading.enumerate()) - before
+    for thread in left:
+        thread.join(10.0)
+    assert not any(thread.is_alive() for thread in left)

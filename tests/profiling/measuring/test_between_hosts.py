@@ -33,10 +33,10 @@ def after(found, linked, monkeypatch, param_bytes=0, share=0.0):
     was asked of them. Each pair is told, whether it says something or not."""
     said, asked = [], []
 
-    def sent(compiled, pair, feeds, timeout_s, message):
+    def sent(compiled, pair, feeds, timeout_s, message, contention):
         asked.append((*(device.name for device in pair), *message))
         ratio = found[len(asked) - 1]
-        return None if ratio is None else Sending(ratio, share)
+        return None if ratio is None else Sending(ratio, share, 0.0)
 
     monkeypatch.setattr(between_hosts, "sending", sent)
     made = between_hosts.between_hosts(linked, compiled(param_bytes), {}, 1.0, said.append)
@@ -114,16 +114,21 @@ def test_a_share_of_what_crosses_is_its_sender_s_and_none_of_a_copy(share, monke
         replace(link, latency_s=4e-3) if away.name in (link.src, link.dst) else link
         for link in linked.links
     )
-    monkeypatch.setattr(between_hosts, "sending", lambda *_: Sending(2.0, share))
+    monkeypatch.setattr(between_hosts, "sending", lambda *_: Sending(2.0, share / 2, share / 2))
     made = between_hosts.between_hosts(
         replace(linked, links=links), compiled(), {}, 1.0, lambda _: None
     )
-    found = {(link.src, link.dst): link.send_overhead for link in made.links}
-    assert found["a/cpu:0", "b/cpu:0"] == found["b/cpu:0", "a/cpu:0"] == share
-    # Of 4 ms and 1 ms more for what crosses, that is 2 ms of the 5.
-    assert found["a/cpu:0", "b/cuda:0"] == pytest.approx(share * 2 / 5)
-    assert found["b/cuda:0", "a/cpu:0"] == found["b/cuda:0", "b/cpu:0"] == 0.0
-    assert found["b/cpu:0", "b/cuda:0"] == 0.0
+    found = {
+        (link.src, link.dst): (link.send_overhead, link.receive_overhead) for link in made.links
+    }
+    both = (share / 2, share / 2)
+    assert found["a/cpu:0", "b/cpu:0"] == found["b/cpu:0", "a/cpu:0"] == both
+    # Of 4 ms and 1 ms more for what crosses, and what its bytes take, that is 2 ms and so.
+    bytes_s = between_hosts.PART_BYTES * 1e-9
+    part = share / 2 * (2e-3 + 2 * bytes_s) / (5e-3 + 2 * bytes_s)
+    assert found["a/cpu:0", "b/cuda:0"] == (pytest.approx(part, rel=1e-3), 0.0)
+    assert found["b/cuda:0", "a/cpu:0"] == (0.0, pytest.approx(part, rel=1e-3))
+    assert found["b/cuda:0", "b/cpu:0"] == found["b/cpu:0", "b/cuda:0"] == (0.0, 0.0)
 
 
 def computing(contention, gap_s, ahead_s, num_steps):
@@ -164,7 +169,7 @@ def test_steps_that_hardly_met_say_nothing():
     assert between_hosts.slowed(alone, apart) == 0.0
 
 
-def test_hosts_of_several_processors_have_no_contention_that_all_would_share():
+def test_more_than_two_processors_have_no_contention_that_all_would_share():
     class Unopened:
         kernels = SimpleNamespace(param_bytes=0, ops=[SimpleNamespace(name="a")])
 
@@ -172,6 +177,39 @@ def test_hosts_of_several_processors_have_no_contention_that_all_would_share():
             raise AssertionError("nothing was to be run")
 
     several = machine(host("a/cpu:0"), host("a/cpu:1"), host("b/cpu:0"))
+    three = machine(host("a/cpu:0"), host("b/cpu:0"), host("c/cpu:0"))
     here = machine(Device("cpu:0"), host("a/cpu:0"))
-    for linked in (several, here, machine(host("a/cpu:0"))):
+    for linked in (several, three, here, machine(host("a/cpu:0"))):
         assert between_hosts.contention_between(Unopened(), linked, {}, 1.0) == 0.0
+
+
+def test_programs_are_closed_where_a_second_host_cannot_open_one():
+    closed = []
+
+    class Program:
+        def carried(self, lanes, num):
+            return self
+
+        def stop(self):
+            pass
+
+        def close(self):
+            closed.append(self)
+            return True
+
+    class Once:
+        kernels = SimpleNamespace(param_bytes=0, ops=[SimpleNamespace(name="a")])
+
+        def __init__(self):
+            self.left = 1
+
+        def open(self, schedule, feeds):
+            if not self.left:
+                raise MemoryError("the second host is full")
+            self.left -= 1
+            return Program()
+
+    linked = machine(host("a/cpu:0"), host("b/cpu:0"))
+    with pytest.raises(MemoryError, match="full"):
+        between_hosts.contention_between(Once(), linked, {}, 1.0)
+    assert closed

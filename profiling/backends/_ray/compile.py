@@ -347,20 +347,22 @@ class HostLanes:
         start_s, end_s = [0.0] * self._num_segments, [0.0] * self._num_segments
         resumed_s: dict[tuple[int, str], float] = {}
         copied_s: dict[tuple[str, str], tuple[float, float]] = {}
-        bounds_s = []
+        began_s, ended_s = list[float](), list[float]()
         for host, times in told.items():
             here = self._cluster.offset(host).here
             if host in self._computing:
-                bounds_s.append((here(times.began_s), here(times.ended_s)))
+                ended_s.append(here(times.ended_s))
             for segment, (start, end) in times.segments.items():
                 start_s[segment], end_s[segment] = here(start), here(end)
+                began_s.append(start_s[segment])
             resumed_s |= {key: here(at_s) for key, at_s in times.resumed_s.items()}
             copied_s |= {
                 to: (here(start), here(end)) for to, (start, end) in times.copied_s.items()
             }
         return Step(
-            min((began for began, _ in bounds_s), default=0.0),
-            max((ended for _, ended in bounds_s), default=0.0),
+            # A host that waits for another may hear of the step before that one does.
+            min(began_s, default=0.0),
+            max(ended_s, default=0.0),
             tuple(start_s),
             tuple(end_s),
             resumed_s,

@@ -149,7 +149,8 @@ def _of_segments(problem: Problem, schedule: Schedule) -> Value:
 
 
 def _faster(condensed: Condensed, kind: str, a: int, b: int) -> Condensed:
-    names = ("compute_s", "call_s", "move_s", "s_per_byte", "tensor_bytes")
+    links = ("move_s", "s_per_byte", "way_s", "way_s_per_byte")
+    names = ("compute_s", "call_s", "tensor_bytes", *links)
     flat = condensed.flat._replace(**{n: getattr(condensed.flat, n).copy() for n in names})
     if kind == "segment":
         flat.compute_s[a] *= 0.5
@@ -159,8 +160,8 @@ def _faster(condensed: Condensed, kind: str, a: int, b: int) -> Condensed:
         flat.compute_s[:, a] *= 0.5
         flat.call_s[a] *= 0.5
     elif kind == "link":
-        flat.move_s[a, b] *= 0.5
-        flat.s_per_byte[a, b] *= 0.5
+        for name in links:
+            getattr(flat, name)[a, b] *= 0.5
     return condensed._replace(flat=flat)
 
 

@@ -159,6 +159,8 @@ def _quotient(problem: Problem) -> Quotient:
         s_per_byte=found[1],
         overhead=np.zeros((2, *found[0].shape)),
         has_overhead=False,
+        way_s=found[0],
+        way_s_per_byte=found[1],
         host=int(of_device[flat.host]) if flat.host >= 0 else -1,
         **by_device,
         **places,

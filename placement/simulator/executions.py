@@ -74,6 +74,8 @@ def _as_calls(problem: Problem, schedule: Schedule, flat: Flat) -> Flat:
         move_s=np.zeros_like(flat.move_s),
         s_per_byte=np.zeros_like(flat.s_per_byte),
         has_overhead=False,
+        way_s=np.zeros_like(flat.move_s),
+        way_s_per_byte=np.zeros_like(flat.s_per_byte),
         one_at_a_time=False,
         wide=flat.on_host,
     )

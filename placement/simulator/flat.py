@@ -16,7 +16,8 @@ class Flat(NamedTuple):
     """Kernels (K), tensors (T), devices (D), units (U) of a problem; CSR pairs as in GraphArrays.
 
     `move_s` (D, D) and `s_per_byte` (D, D): a tensor of b bytes takes move_s + b * s_per_byte, of
-    which the shares `overhead` (2, D, D) hold up sender and receiver (`has_overhead`: anywhere).
+    which the shares `overhead` (2, D, D) hold up sender and receiver (`has_overhead`: anywhere) and
+    way_s + b * way_s_per_byte are left.
     `channel` (D * D,) is the pair of devices whose queue a tensor of each pair waits in, and
     `shares_channels` whether that is another pair anywhere.
     `host` is -1 where no device computes in host memory. `each_pays`: every kernel is a call of its
@@ -32,6 +33,8 @@ class Flat(NamedTuple):
     s_per_byte: Floats
     overhead: Floats
     has_overhead: bool
+    way_s: Floats
+    way_s_per_byte: Floats
     channel: Ints
     shares_channels: bool
     contention: float
@@ -88,6 +91,8 @@ def _flattened(problem: Problem) -> Flat:
         s_per_byte=costs.s_per_byte,
         overhead=costs.overhead,
         has_overhead=bool(costs.overhead.any()),
+        way_s=(1.0 - costs.overhead.sum(axis=0)) * costs.latency_s,
+        way_s_per_byte=(1.0 - costs.overhead.sum(axis=0)) * costs.s_per_byte,
         channel=machine.channels,
         shares_channels=problem.link_contention and machine.shares_channels,
         contention=float(costs.contention),

@@ -42,16 +42,17 @@ def find_first_use(flat: Flat, device: Ints, position: Ints, first: Uses, t: int
 def ways_of(flat: Flat) -> Parts:
     """The parts of a problem that `send` reads, taken out once before a loop."""
     return (
-        flat.move_s,
-        flat.s_per_byte,
+        flat.way_s,
+        flat.way_s_per_byte,
         flat.tensor_bytes,
         flat.is_output,
         flat.on_host,
         flat.host,
         flat.one_at_a_time,
         flat.channel,
+        flat.move_s,
+        flat.s_per_byte,
         flat.overhead,
-        flat.has_overhead,
     )
 
 
@@ -86,8 +87,8 @@ def send(
 
     A model output that is made on a device with memory of its own goes back to the host.
     """
-    move_s, s_per_byte, tensor_bytes, is_output, on_host, host = ways[:6]
-    one_at_a_time, channel, overhead, has_overhead = ways[6:]
+    way_s, way_s_per_byte, tensor_bytes, is_output, on_host, host = ways[:6]
+    one_at_a_time, channel, move_s, s_per_byte, overhead = ways[6:]
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     returns_to = host if is_output[t] and not on_host[d] else -1
@@ -101,12 +102,10 @@ def send(
             if one_at_a_time and link_free_s[link] > now_s:
                 start_s = link_free_s[link]
                 behind = link_last[link]
-            seconds = move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e]
-            if has_overhead:
-                # For the rest of it sender and receiver are held up: `overhead_s`.
-                receives = overhead[1, d, e] if first[i] != UNUSED else 0.0
-                seconds *= 1.0 - overhead[0, d, e] - receives
-            arrival_s = start_s + seconds
+            # For the rest of it sender and receiver are held up: `overhead_s`.
+            arrival_s = start_s + (way_s[d, e] + tensor_bytes[t] * way_s_per_byte[d, e])
+            if first[i] == UNUSED:
+                arrival_s += overhead[1, d, e] * (move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e])
             link_free_s[link] = arrival_s
             link_last[link] = i
             arrived_s[i] = arrival_s
@@ -123,8 +122,8 @@ def overhead_s(
 ) -> float:
     """Seconds for which kernel k's device d is held up by what k is the first there to read of
     other devices, and by sending on what it makes."""
-    move_s, s_per_byte, tensor_bytes, is_output, on_host, host = ways[:6]
-    overhead = ways[8]
+    tensor_bytes, is_output, on_host, host = ways[2:6]
+    move_s, s_per_byte, overhead = ways[8:]
     num_devices = on_host.size
     seconds = 0.0
     for j in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
@@ -153,7 +152,7 @@ def send_inputs(
     link_last: Ints,
 ) -> float:
     """Send the model inputs at time 0 to the devices with memory of their own; the last arrival."""
-    move_s, s_per_byte, tensor_bytes, _, on_host, host, one_at_a_time, channel = ways[:8]
+    tensor_bytes, _, on_host, host, one_at_a_time, channel, move_s, s_per_byte, _ = ways[2:]
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     latest_s = 0.0

@@ -51,8 +51,7 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
         cost = costs.transfer_s(index[src], index[dst], span.num_bytes)
         if span.segment >= 0:
             sender, receiver = costs.overhead[:, index[src], index[dst]]
-            is_read = first_reader(problem, schedule, span) is not None
-            cost *= 1 - sender - (receiver if is_read else 0.0)
+            cost *= 1 - sender - receiver
         if abs(span.duration_s - cost) > CLOSE:
             faults.append(f"transfer of {span.name} took {span.duration_s}, it costs {cost}")
         if span.segment >= 0 and span.start_s < compute[span.segment].end_s - CLOSE:

@@ -14,7 +14,7 @@ class Transfer:
     """One tensor on its way to one device; `segment` is its producer, -1 for a model input.
 
     `send_s` is what it holds up the producer, before it is on its way, and `receive_s` who reads
-    it first there.
+    it first there, if anybody does.
     """
 
     tensor: int
@@ -132,9 +132,8 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
                 continue
             number = len(transfers)
             whole_s = costs.transfer_s(src, dst, tensor.num_bytes)
-            # Model inputs hold up nobody, and outputs that nobody reads no receiver.
+            # Model inputs hold up nobody.
             sender, receiver = costs.overhead[:, src, dst].tolist() if producer >= 0 else (0.0, 0.0)
-            receiver = receiver if readers[dst] else 0.0
             on_way_s = (1.0 - sender - receiver) * whole_s
             move = Transfer(t, src, dst, producer, on_way_s, sender * whole_s, receiver * whole_s)
             transfers.append(move)

@@ -118,7 +118,7 @@ def run_by_events(flat: Flat, state: RunState, since: int, save: bool, limit_s: 
     next_at, link_last = places[2 * num_devices : 3 * num_devices], places[3 * num_devices : -1]
     now_s, rate, step_s, busy = times_s[-3], times_s[-2], times_s[-1], places[-1]
     if begun:
-        step_s = send_inputs(flat.producer, ways, details, first, written_s, link_free_s, link_last)
+        step_s = send_inputs(flat, details, first, written_s, link_free_s, link_last)
     # Kernels at these positions and later end in this run.
     since_at = np.empty(num_devices, dtype=np.int64)
     ready_s, fresh = np.full(num_devices, np.inf), np.zeros(num_devices, dtype=np.bool_)
@@ -180,7 +180,7 @@ def run_by_events(flat: Flat, state: RunState, since: int, save: bool, limit_s: 
             if each_pays or fresh[d] or opened[d] == 0:
                 work_s += call_s[d]
             if has_overhead:
-                work_s += overhead_s(flat, ways, device, position, first, k, d)
+                work_s += overhead_s(flat, device, position, first, k, d)
             opened[d], ready_s[d] = 1, np.inf
             if save:
                 start_of[k] = now_s

@@ -54,7 +54,7 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
             times_s[-1] = step_s
             kept(state, i // STRIDE, times_s, places)
         if i == 0:
-            step_s = send_inputs(producer, ways, details, first, written_s, link_free_s, link_last)
+            step_s = send_inputs(flat, details, first, written_s, link_free_s, link_last)
         k = order[i]
         d = device[k]
         start_s = 0.0 if wide[d] else free_s[engine[d]]
@@ -74,7 +74,7 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
         work_s = compute_s[k, d]
         end_s = start_s + ((call_s[d] + work_s) if called else work_s)
         if has_overhead:
-            end_s += overhead_s(flat, ways, device, position, first, k, d)
+            end_s += overhead_s(flat, device, position, first, k, d)
         free_s[engine[d]] = end_s
         done_s[d] += work_s
         step_s = max(step_s, end_s)

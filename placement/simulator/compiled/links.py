@@ -40,7 +40,10 @@ def find_first_use(flat: Flat, device: Ints, position: Ints, first: Uses, t: int
 
 @inner
 def ways_of(flat: Flat) -> Parts:
-    """The parts of a problem that `send` reads, taken out once before a loop."""
+    """The parts of a problem that `send` reads, taken out once before a loop.
+
+    Each one more makes all simulations slower: what `overhead_s` reads it takes out itself.
+    """
     return (
         flat.way_s,
         flat.way_s_per_byte,
@@ -50,9 +53,6 @@ def ways_of(flat: Flat) -> Parts:
         flat.host,
         flat.one_at_a_time,
         flat.channel,
-        flat.move_s,
-        flat.s_per_byte,
-        flat.overhead,
     )
 
 
@@ -87,8 +87,7 @@ def send(
 
     A model output that is made on a device with memory of its own goes back to the host.
     """
-    way_s, way_s_per_byte, tensor_bytes, is_output, on_host, host = ways[:6]
-    one_at_a_time, channel, move_s, s_per_byte, overhead = ways[6:]
+    way_s, way_s_per_byte, tensor_bytes, is_output, on_host, host, one_at_a_time, channel = ways
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     returns_to = host if is_output[t] and not on_host[d] else -1
@@ -104,8 +103,6 @@ def send(
                 behind = link_last[link]
             # For the rest of it sender and receiver are held up: `overhead_s`.
             arrival_s = start_s + (way_s[d, e] + tensor_bytes[t] * way_s_per_byte[d, e])
-            if first[i] == UNUSED:
-                arrival_s += overhead[1, d, e] * (move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e])
             link_free_s[link] = arrival_s
             link_last[link] = i
             arrived_s[i] = arrival_s
@@ -117,13 +114,15 @@ def send(
 
 
 @inner
-def overhead_s(
-    flat: Flat, ways: Parts, device: Ints, position: Ints, first: Uses, k: int, d: int
-) -> float:
+def overhead_s(flat: Flat, device: Ints, position: Ints, first: Uses, k: int, d: int) -> float:
     """Seconds for which kernel k's device d is held up by what k is the first there to read of
     other devices, and by sending on what it makes."""
-    tensor_bytes, is_output, on_host, host = ways[2:6]
-    move_s, s_per_byte, overhead = ways[8:]
+    overhead, move_s, s_per_byte, on_host = (
+        flat.overhead,
+        flat.move_s,
+        flat.s_per_byte,
+        flat.on_host,
+    )
     num_devices = on_host.size
     seconds = 0.0
     for j in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
@@ -131,20 +130,21 @@ def overhead_s(
         p = flat.producer[t]
         if p >= 0 and device[p] != d and first[t * num_devices + d] == position[k]:
             e = device[p]
-            seconds += overhead[1, e, d] * (move_s[e, d] + tensor_bytes[t] * s_per_byte[e, d])
+            whole_s = move_s[e, d] + flat.tensor_bytes[t] * s_per_byte[e, d]
+            seconds += overhead[1, e, d] * whole_s
     for o in range(flat.out_ptr[k], flat.out_ptr[k + 1]):
         t = flat.out_tensors[o]
-        returns_to = host if is_output[t] and not on_host[d] else -1
+        returns_to = flat.host if flat.is_output[t] and not on_host[d] else -1
         for e in range(num_devices):
             if e != d and (first[t * num_devices + e] != UNUSED or e == returns_to):
-                seconds += overhead[0, d, e] * (move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e])
+                whole_s = move_s[d, e] + flat.tensor_bytes[t] * s_per_byte[d, e]
+                seconds += overhead[0, d, e] * whole_s
     return seconds
 
 
 @inner
 def send_inputs(
-    producer: Ints,
-    ways: Parts,
+    flat: Flat,
     details: Parts,
     first: Uses,
     arrived_s: Floats,
@@ -152,7 +152,18 @@ def send_inputs(
     link_last: Ints,
 ) -> float:
     """Send the model inputs at time 0 to the devices with memory of their own; the last arrival."""
-    tensor_bytes, _, on_host, host, one_at_a_time, channel, move_s, s_per_byte, _ = ways[2:]
+    producer, tensor_bytes, on_host, host = (
+        flat.producer,
+        flat.tensor_bytes,
+        flat.on_host,
+        flat.host,
+    )
+    move_s, s_per_byte, one_at_a_time, channel = (
+        flat.move_s,
+        flat.s_per_byte,
+        flat.one_at_a_time,
+        flat.channel,
+    )
     sent_s, behind_of, detail = details
     num_devices = on_host.size
     latest_s = 0.0

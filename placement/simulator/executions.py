@@ -99,7 +99,8 @@ def _link_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> d
     for move in tasks.transfers:
         src, dst = divmod(int(channels[move.src * len(names) + move.dst]), len(names))
         link = f"{names[src]}->{names[dst]}"
-        whole_s = move.duration_s + move.send_s + move.receive_s
+        num_bytes = problem.kernels.tensors[move.tensor].num_bytes
+        whole_s = problem.costs.transfer_s(move.src, move.dst, num_bytes)
         loads[link] = loads.get(link, 0.0) + whole_s
         loads[names[move.src]] += whole_s
         loads[names[move.dst]] += whole_s

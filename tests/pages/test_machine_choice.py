@@ -1,9 +1,12 @@
 """The machine on the Devices page: this computer, all of it or by one runtime alone."""
 
+import json
+from dataclasses import replace
+
 import pytest
 import streamlit as st
 
-from placement.core.machine import Device, Link, Machine, machine_to_text
+from placement.core.machine import Device, Link, Machine, machine_from_json, machine_to_text
 from profiling import backends
 from profiling.devices.cores import usable_cores
 from profiling.devices.local import presets
@@ -198,3 +201,24 @@ def test_what_a_preset_is_stands_there_to_its_end(name):
     app, _ = opened("devices", machine=name)
     note = presets()[name]
     assert any(str(c.value).replace("\\", "").endswith(note[-60:]) for c in app.caption), note
+
+
+def test_links_tell_who_is_held_up_where_anybody_is():
+    app, project = opened("devices", model="onnx-squeezenet")
+    small_gpu(project)
+    rows = links_of(checked(app.run()))
+    assert not {"Sender busy", "Receiver busy"} & set(rows.columns)
+    path = project.folder / "machines" / "small.json"
+    machine = machine_from_json(json.loads(path.read_text()))
+    first, second = machine.links
+    links = (replace(first, send_overhead=0.625, receive_overhead=0.25), second)
+    path.write_text(machine_to_text(replace(machine, links=links)))
+    rows = links_of(checked(app.run()))
+    assert rows["Sender busy"].tolist() == ["62.5%", "0%"]
+    assert rows["Receiver busy"].tolist() == ["25%", "0%"]
+    assert any("can do nothing else" in each.value for each in app.caption)
+
+
+def links_of(app):
+    """The table of links on the Devices page."""
+    return next(t.value for t in app.dataframe if {"From", "To"} <= set(t.value.columns))

@@ -26,9 +26,11 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
         for move in moves:
             src, dst = (index[name] for name in move.device.split("->"))
             whole_s = costs.transfer_s(src, dst, move.num_bytes)
+            reader = first_reader(problem, schedule, move)
             if move.segment == number:
                 work += costs.overhead[0, src, dst] * whole_s
-            if move.segment >= 0 and first_reader(problem, schedule, move) == number:
+            # What only returns to the host holds up its sender alone.
+            if move.segment >= 0 and number == (move.segment if reader is None else reader):
                 work += costs.overhead[1, src, dst] * whole_s
         span = compute[number]
         if span.device != segment.device:

@@ -47,7 +47,7 @@ class Costs:
 
     def __post_init__(self) -> None:
         # In rows, whatever made them: what is compiled would be compiled anew for other arrays.
-        for name in ("compute_s", "call_s", "latency_s", "s_per_byte"):
+        for name in ("compute_s", "call_s", "latency_s", "s_per_byte", "overhead"):
             rows = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
             object.__setattr__(self, name, rows)
         num_kernels, num_devices = self.compute_s.shape

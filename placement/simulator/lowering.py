@@ -132,15 +132,17 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
                 continue
             number = len(transfers)
             whole_s = costs.transfer_s(src, dst, tensor.num_bytes)
-            # Model inputs hold up nobody, outputs that nobody reads no receiver.
+            # Model inputs hold up nobody, what only returns to the host nobody there.
             send, receive = costs.overhead[:, src, dst].tolist() if producer >= 0 else (0.0, 0.0)
-            on_way_s, receive_s = (1.0 - send - receive) * whole_s, receive * whole_s
-            receive_s *= bool(readers[dst])
-            transfers.append(Transfer(t, src, dst, producer, on_way_s, send * whole_s, receive_s))
+            on_way_s = (1.0 - send - receive) * whole_s
+            if not readers[dst]:
+                send, receive = send + receive, 0.0
+            move = Transfer(t, src, dst, producer, on_way_s, send * whole_s, receive * whole_s)
+            transfers.append(move)
             if producer >= 0:
-                work_s[producer] += send * whole_s
+                work_s[producer] += move.send_s
             if readers[dst]:
-                work_s[min(readers[dst])] += receive_s
+                work_s[min(readers[dst])] += move.receive_s
             (at_start if producer < 0 else sends[producer]).append(number)
             for s in readers[dst]:
                 reads[s].append(number)

@@ -116,7 +116,10 @@ def send(
 @inner
 def overhead_s(flat: Flat, device: Ints, position: Ints, first: Uses, k: int, d: int) -> float:
     """Seconds for which kernel k's device d is held up by what k is the first there to read of
-    other devices, and by sending on what it makes."""
+    other devices, and by sending on what it makes.
+
+    What only returns to the host holds up nobody there: all of it is the sender's.
+    """
     overhead, move_s, s_per_byte, on_host = (
         flat.overhead,
         flat.move_s,
@@ -136,9 +139,12 @@ def overhead_s(flat: Flat, device: Ints, position: Ints, first: Uses, k: int, d:
         t = flat.out_tensors[o]
         returns_to = flat.host if flat.is_output[t] and not on_host[d] else -1
         for e in range(num_devices):
-            if e != d and (first[t * num_devices + e] != UNUSED or e == returns_to):
+            is_read = first[t * num_devices + e] != UNUSED
+            if e != d and (is_read or e == returns_to):
                 whole_s = move_s[d, e] + flat.tensor_bytes[t] * s_per_byte[d, e]
                 seconds += overhead[0, d, e] * whole_s
+                if not is_read:
+                    seconds += overhead[1, d, e] * whole_s
     return seconds
 
 

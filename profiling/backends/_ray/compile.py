@@ -323,6 +323,14 @@ class HostLanes:
         for lane in lanes:
             by_host.setdefault(program.on[lane.segments[0]], []).append(lane)
         self._computing = frozenset(by_host)
+        on = program.on
+        self._crossing = [
+            (producer, reader)
+            for lane in lanes
+            for reader, awaits in zip(lane.segments, lane.awaits, strict=True)
+            for producer in awaits
+            if on[producer] != on[reader]
+        ]
         # Who only keeps state has a step, too, which ends when that has come.
         by_host |= {host: [] for host in program.hosts if program.moves_on and host not in by_host}
         self._hosts = tuple(by_host)
@@ -359,6 +367,10 @@ class HostLanes:
             copied_s |= {
                 to: (here(start), here(end)) for to, (start, end) in times.copied_s.items()
             }
+        for producer, reader in self._crossing:
+            # Who reads a value may begin before its sender knows that it is sent.
+            latest_s = min(end_s[producer], start_s[reader])
+            end_s[producer] = max(start_s[producer], latest_s)
         return Step(
             # A host that waits for another may hear of the step before that one does.
             min(began_s, default=0.0),

@@ -53,8 +53,9 @@ class Ray(Backend):
         return "" if find_spec("ray") else "needs: pip install -r requirements-hosts.txt"
 
     def cluster(self, address: str = "") -> "Cluster":
-        """The cluster at an address, by default that of `RAY_ADDRESS` or the one that runs here."""
-        address = address or os.environ.get("RAY_ADDRESS", "auto")
+        """The cluster at an address, by default the one that this process is outside of and has
+        been connected to, that of `RAY_ADDRESS`, or the one that runs here."""
+        address = address or self._outside() or os.environ.get("RAY_ADDRESS", "auto")
         if address.startswith("127."):
             # Ray would take the address of a network instead, but where it knows of no clusters;
             # it looks at this when it is imported.
@@ -65,6 +66,11 @@ class Ray(Backend):
             self._kept.clear()
             self._cluster = Cluster(address, self._cluster, self._ended)
         return self._cluster
+
+    def _outside(self) -> str:
+        """The address of the cluster that this process was outside of; empty where it was not."""
+        known = self._cluster
+        return known.address if known is not None and known.is_from_outside else ""
 
     def executor(
         self,
@@ -118,18 +124,17 @@ class Ray(Backend):
         host, `ray://HOST:PORT` another one.
         """
         word = spec.removeprefix(self.name).removeprefix(":")
-        if word.startswith("//"):
-            return self.cluster(spec).machine(spec)
+        address, word = (spec, "") if word.startswith("//") else ("", word)
         if word and not (word.isdecimal() and 1 <= int(word) <= MOST_LANES):
             raise ValueError(
                 f"Machine {spec!r} is no cluster; use ray, ray:2 for two lanes per host, or"
                 " ray://HOST:PORT."
             )
-        if not self.cluster().is_current:
+        if not self.cluster(address).is_current:
             # Who asks by name means the hosts of now.
             self._kept.clear()
-            self._cluster = self.cluster().anew()
-        return self.cluster().machine(spec, int(word or 1))
+            self._cluster = self.cluster(address).anew()
+        return self.cluster(address).machine(spec, int(word or 1))
 
     def hosts(self, spec: str) -> Sequence[Mapping[str, Any]]:
         machine = self.machine(spec)

@@ -18,8 +18,8 @@ from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
 from profiling.devices.lanes import Lane
-from profiling.measuring.crossings import Sending, sending
 from profiling.measuring.reference import release, safe_step
+from profiling.measuring.sending import Sending, sending
 
 # Hosts of a cluster are much alike, and each pair takes seconds: so many say what crossing between
 # any costs; what is beyond these limits was disturbed.

@@ -204,6 +204,9 @@ def when_hosts_connect(nodes: Nodes, what: str) -> psutil.Process:
     import ray
 
     nodes.machine()
+    # Who ran on them before may have connected them.
+    backends.get("ray").cluster().leave()
+    nodes.machine()
     victim = nodes.own_worker("beta") if what == "actor" else nodes.raylet("beta")
     actor = backends.get("ray").cluster().workers["alpha"]
     ray.get(actor.__ray_call__.remote(_kill_first, victim.pid))

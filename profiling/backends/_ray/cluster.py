@@ -4,8 +4,8 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from placement.core.machine import Machine
 from placement.core.verb_options import MOST_IN_FLIGHT
 from profiling.backends._ray.alive import Address, NoAnswer, answers, watch
 from profiling.backends._ray.clocks import HostClock, Offset
-from profiling.backends._ray.connection import join_cluster, needed
+from profiling.backends._ray.connection import OUTSIDE, join_cluster, needed
 from profiling.backends._ray.hosts import ROOT, Facts, Host, address_of, boot_id, hosts_of
 from profiling.backends._ray.machine import machine_of
 from profiling.backends._ray.worker import Worker
@@ -29,6 +29,8 @@ LOOK_S, SILENCE_S = 1.0, 6.0
 # How often it is looked whether an actor has ended, which Ray tells of each by itself.
 GLANCE_S = 0.1
 START_S = 60.0
+# How many nodes are asked whether any can be reached.
+MOST_ASKED = 4
 # Calls that an actor answers side by side: as many as there may be samples, and some.
 AT_ONCE = MOST_IN_FLIGHT + 32
 # After so long a host that could not be reached is tried again.
@@ -64,9 +66,12 @@ class Cluster:
             self._tell_end = before._tell_end
         if not ray.is_initialized():
             join_cluster(address)
-            if ended is not None and not self._is_outside:
-                self._watched = watch(needed(), ended)
-        self._needed = () if self._is_outside else needed()
+            if ended is not None:
+                self._watched = watch(needed(address), ended)
+        self._needed = needed(address)
+        # Whether nodes are reached from here: from outside of a cluster they need not be. Not known
+        # before the first are listed.
+        self._reaches: bool | None = None if before is None else before._reaches
         self.hosts: dict[str, Host] = {} if before is None else before.hosts
         self.hosts = {host.name: host for host in self._listed()}
         if not self.hosts:
@@ -83,6 +88,11 @@ class Cluster:
             for name, other in itertools.product(tuple(self.workers), sorted(lost)):
                 # Nobody waits for this: one that has ended, too, is missed soon enough.
                 self.begin(name, "forget", other)
+
+    @property
+    def is_from_outside(self) -> bool:
+        """Whether this process is connected by a process of the head (Ray's client)."""
+        return self.address.startswith(OUTSIDE)
 
     @property
     def is_whole(self) -> bool:
@@ -121,7 +131,7 @@ class Cluster:
     @property
     def has_head(self) -> bool:
         """Whether the head answers, and the node that this process is connected to."""
-        return self._is_outside or all(answers(address, SILENCE_S) for address in self._needed)
+        return all(answers(address, SILENCE_S) for address in self._needed)
 
     def dismiss(self) -> None:
         """Let the actors end; what hosts have said of themselves is known still."""
@@ -145,7 +155,12 @@ class Cluster:
     def _listed(self) -> list[Host]:
         """The hosts that can be computed on now."""
         # One that has ended and was started again is listed twice for a while, by one name.
-        there = (n for n in ray.nodes() if n["Alive"] and self._is_there(address_of(n)))
+        with self._connected():
+            nodes = [node for node in ray.nodes() if node["Alive"]]
+        if self._reaches is None:
+            some = map(address_of, nodes[:MOST_ASKED])
+            self._reaches = not self.is_from_outside or any(answers(each, LOOK_S) for each in some)
+        there = (node for node in nodes if self._is_there(address_of(node)))
         return [host for host in hosts_of(there, self.hosts.values()) if host.num_cores]
 
     @property
@@ -239,7 +254,13 @@ class Cluster:
 
     def begin(self, host: str, what: str, *values: Any) -> Any:
         """Ask a host and do not wait."""
-        return getattr(self.workers[host], what).remote(*values)
+        with self._connected():
+            return getattr(self.workers[host], what).remote(*values)
+
+    def share(self, value: Any) -> Any:
+        """Have something in the cluster that several hosts are to be told."""
+        with self._connected():
+            return ray.put(value)
 
     def settled(
         self, asked: Mapping[str, Any], timeout_s: float | None = None, *, alone: bool = False
@@ -260,7 +281,8 @@ class Cluster:
         while waiting:
             refs = list(waiting.values())
             # One that has ended would be told of at once, but not while others are waited for.
-            ready, _ = ray.wait(refs, num_returns=len(refs), timeout=GLANCE_S)
+            with self._connected():
+                ready, _ = ray.wait(refs, num_returns=len(refs), timeout=GLANCE_S)
             for host in [h for h, ref in waiting.items() if ref in ready]:
                 found[host] = self._answer(host, waiting.pop(host))
             if waiting:
@@ -284,20 +306,17 @@ class Cluster:
                 raise self._lost(host)
 
     def is_there(self, host: str) -> bool:
-        """Whether a host's node answers; one that is asked from outside the cluster does."""
+        """Whether a host's node answers, or nobody can tell."""
         return self._is_there((self.hosts[host].address, self.hosts[host].port))
 
     def _is_there(self, node: Address) -> bool:
-        """Whether a node's own process answers; from outside the cluster nobody can tell."""
-        return self._is_outside or answers(node, SILENCE_S)
-
-    @property
-    def _is_outside(self) -> bool:
-        return self.address.startswith("ray://")
+        """Whether a node's own process answers, or none can be reached from here."""
+        return not self._reaches or answers(node, SILENCE_S)
 
     def _answer(self, host: str, ref: Any) -> Any:
         try:
-            return ray.get(ref)
+            with self._connected():
+                return ray.get(ref)
         except RayTaskError as error:
             cause = error.cause
             if isinstance(cause, RayActorError):
@@ -316,6 +335,17 @@ class Cluster:
             raise self._lost(host) from None
         except RayError:
             raise self._lost(host) from None
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Raise ClusterEnded where this process, outside of the cluster, has lost it."""
+        try:
+            yield
+        except ConnectionError:
+            self.lost |= set(self.hosts)
+            if self._tell_end is not None:
+                self._tell_end()
+            raise ClusterEnded from None
 
     def _host_by_actor(self, text: str, otherwise: str) -> str:
         """The host whose actor an error speaks of."""

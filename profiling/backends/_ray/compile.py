@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import ray
-
 from placement.core.decoding import shown
 from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
@@ -47,7 +45,7 @@ class RayCompiled(Compiled):
             cluster.devices[host] = tuple(names)
         shipment = packed(model)
         self.key = f"{shipment.key} {machine.fingerprint}"
-        sent = ray.put(shipment)
+        sent = cluster.share(shipment)
         told: dict[str, Kernels] = cluster.all(
             "compile", self.hosts, self.key, sent, machine, timeout_s=READY_S
         )
@@ -86,7 +84,7 @@ class RayCompiled(Compiled):
         held = {r: self._holders(r, schedule, on, used) for r in self.renewals}
         leaving = self._leaving(schedule, on, held)
         numbers = [next(_numbers) for _ in range(depth)]
-        fed = ray.put([dict(one) for one in feeds])
+        fed = self.cluster.share([dict(one) for one in feeds])
         asked = {
             host: self.cluster.begin(
                 host,
@@ -290,7 +288,7 @@ class RayProgram(Program):
         return _joined(self.cluster.settled(asked, READY_S, alone=True).values())
 
     def take_state(self, state: Mapping[str, Any]) -> None:
-        sent = ray.put(dict(state))
+        sent = self.cluster.share(dict(state))
         self.cluster.all("take", self.hosts, self.number, sent, timeout_s=READY_S)
 
     def value(self, name: str) -> Any:

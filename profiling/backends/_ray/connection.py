@@ -3,6 +3,8 @@
 import logging
 import os
 import signal
+import site
+from collections.abc import Callable
 from contextlib import suppress
 
 import ray
@@ -18,8 +20,19 @@ from profiling.backends._ray.hosts import ROOT, address_of
 OUTSIDE, ANSWER_S = "ray://", 6.0
 
 
-def needed() -> tuple[Address, ...]:
-    """Whom this process cannot do without: the head, and the node that it is connected to."""
+class _Importable:
+    """What makes a process that it comes to find the modules that lie in the folder of this one."""
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return site.addsitedir, (str(ROOT),)
+
+
+def needed(address: str) -> tuple[Address, ...]:
+    """Whom this process cannot do without: the head, and the node that it is connected to, or,
+    from outside of the cluster, who it is connected by."""
+    if address.startswith(OUTSIDE):
+        host, port = parse_address(address.removeprefix(OUTSIDE)) or ("", "0")
+        return ((host, int(port)),)
     context = ray.get_runtime_context()
     host, _, port = context.gcs_address.rpartition(":")
     own = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
@@ -57,17 +70,23 @@ def join_cluster(address: str) -> None:
     logging.getLogger("ray").setLevel(logging.ERROR)
     try:
         _require_answer(address)
-        ray.init(
-            address=address,
-            # Hosts import what they run; no code is sent to them.
-            job_config=JobConfig(code_search_path=[str(ROOT)]),
-            log_to_driver=False,
-            logging_level="ERROR",
-            configure_logging=False,
-        )
+        # Hosts import what they run; no code is sent to them.
+        job = JobConfig(code_search_path=[str(ROOT)])
+        if address.startswith(OUTSIDE):
+            _join_from_outside(address.removeprefix(OUTSIDE), job)
+        else:
+            ray.init(
+                address=address,
+                job_config=job,
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=False,
+            )
     except (ConnectionError, ImportError, RayError, RuntimeError, ValueError) as error:
         where = "runs here" if address == "auto" else f"answers at {address}"
-        text = " ".join(str(error).split())[:150]
+        # Of what was told by who lets others in, how it ends.
+        told = str(error).strip().rpartition("\n")[2] if "Traceback" in str(error) else str(error)
+        text = " ".join(told.split())[:150]
         raise ValueError(
             f"No Ray cluster {where} ({text}); start one with `ray start --head`, or use"
             " --machine local."
@@ -76,3 +95,22 @@ def join_cluster(address: str) -> None:
         with suppress(ValueError):  # not in the main thread
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+
+
+def _join_from_outside(address: str, job: JobConfig) -> None:
+    """Connect to the process of a head that does for others what Ray's own ones do themselves."""
+    # Else it would try for half a minute once the head is no more.
+    os.environ.setdefault("RAY_CLIENT_RECONNECT_GRACE_PERIOD", f"{ANSWER_S:.0f}")
+    from ray.util.client.logsclient import LogstreamClient
+    from ray.util.client_connect import connect
+
+    # It would print what that process prints among our answers, and that it has ended.
+    LogstreamClient.stdstream = LogstreamClient.log = _unlogged
+    logging.getLogger(LogstreamClient.__module__).disabled = True
+    logging.getLogger(LogstreamClient.__module__.rpartition(".")[0]).setLevel(logging.CRITICAL)
+    connect(address, job_config=job, ray_init_kwargs={"log_to_driver": False})
+    ray.put(_Importable())
+
+
+def _unlogged(client: object, level: int, msg: str) -> None:
+    """What Ray logs with in this place, and logs nothing."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.core.machine import Device, Link, Machine
 from profiling.measuring import between_hosts
-from profiling.measuring.crossings import Sending
+from profiling.measuring.sending import Sending
 
 GIB = 2**30
 

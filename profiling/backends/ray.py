@@ -62,6 +62,12 @@ class Ray(Backend):
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         from profiling.backends._ray.cluster import Cluster
 
+        known = self._cluster if self._cluster is not None and self._cluster.is_whole else None
+        if address.startswith("ray://") and known is not None and known.address != address:
+            raise ValueError(
+                f"This process is connected to the Ray cluster at {known.address}; ask for"
+                f" {address} in another one."
+            )
         if self._cluster is None or not self._cluster.is_whole:
             self._kept.clear()
             self._cluster = Cluster(address, self._cluster, self._ended)
@@ -103,6 +109,7 @@ class Ray(Backend):
         """
         from profiling.backends._ray.farm import Farm
 
+        address = address or self._outside()
         if self._cluster is not None and self._cluster.is_whole:
             self._kept.clear()
             self._cluster.leave()

@@ -2,13 +2,13 @@
 
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 # What a client of HTTP/2, and so of gRPC, says first: its preface and settings, of which none.
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
-# How often somebody who is watched is looked after, how long that may take, and how many looks in
-# a row without an answer are an end.
-WATCH_S, ANSWER_S, LOOKS = 0.5, 2.0, 3
+# How often somebody who is watched is looked after, and how many looks in a row without an answer
+# are an end.
+WATCH_S, LOOKS = 0.5, 3
 Address = tuple[str, int]
 
 
@@ -33,8 +33,8 @@ def answers(address: Address, limit_s: float) -> bool:
     return True
 
 
-def watch(addresses: Sequence[Address], ended: Callable[[], object]) -> threading.Event:
-    """Have a thread that calls `ended` once somebody at one of these does not answer any more.
+def watch(is_up: Callable[[], bool], ended: Callable[[], object]) -> threading.Event:
+    """Have a thread that calls `ended` once somebody is up no more.
 
     It looks no more once the event is set that is returned.
     """
@@ -45,8 +45,7 @@ def watch(addresses: Sequence[Address], ended: Callable[[], object]) -> threadin
         while silences < LOOKS:
             if over.wait(WATCH_S):
                 return
-            all_answer = all(answers(address, ANSWER_S) for address in addresses)
-            silences = 0 if all_answer else silences + 1
+            silences = 0 if is_up() else silences + 1
         if not over.is_set():
             ended()
 

@@ -5,6 +5,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -18,19 +19,35 @@ from placement.core.machine import Machine
 from placement.core.verb_options import MOST_IN_FLIGHT
 from profiling.backends._ray.alive import Address, NoAnswer, answers, watch
 from profiling.backends._ray.clocks import HostClock, Offset
-from profiling.backends._ray.connection import OUTSIDE, join_cluster, needed
-from profiling.backends._ray.hosts import ROOT, Facts, Host, address_of, boot_id, hosts_of
+from profiling.backends._ray.connection import join_cluster, needed
+from profiling.backends._ray.hosts import (
+    ROOT,
+    Facts,
+    Host,
+    address_of,
+    boot_id,
+    hosts_of,
+    require_version,
+)
 from profiling.backends._ray.machine import machine_of
+from profiling.backends._ray.outside import (
+    door_of,
+    is_break,
+    is_connected,
+    is_outside,
+    leave_outside,
+    lets_in,
+)
 from profiling.backends._ray.worker import Worker
 from profiling.backends.base import ClusterEnded, Counted, DevicesLost
 
 # How often the nodes of those that are waited for are looked after, and how long that may take.
 LOOK_S, SILENCE_S = 1.0, 6.0
+# How long who is needed may be silent where it is looked after all the time.
+ANSWER_S = 2.0
 # How often it is looked whether an actor has ended, which Ray tells of each by itself.
 GLANCE_S = 0.1
 START_S = 60.0
-# How many nodes are asked whether any can be reached.
-MOST_ASKED = 4
 # Calls that an actor answers side by side: as many as there may be samples, and some.
 AT_ONCE = MOST_IN_FLIGHT + 32
 # After so long a host that could not be reached is tried again.
@@ -64,24 +81,30 @@ class Cluster:
         self._tell_end: Callable[[], object] | None = ended
         if ended is None and before is not None:
             self._tell_end = before._tell_end
-        if not ray.is_initialized():
+        has_joined = not is_connected()
+        if has_joined:
             join_cluster(address)
-            if ended is not None:
-                self._watched = watch(needed(address), ended)
-        self._needed = needed(address)
-        # Whether nodes are reached from here: from outside of a cluster they need not be. Not known
-        # before the first are listed.
-        self._reaches: bool | None = None if before is None else before._reaches
+        # From outside of a cluster its nodes need not be reached: which were tried, and by which
+        # addresses of computers one was.
+        self._tried: set[Address] = set() if before is None else before._tried
+        self._reached: set[str] = set() if before is None else before._reached
+        self._needed = (door_of(address),) if self.is_from_outside else needed()
+        if has_joined:
+            self._watch()
         self.hosts: dict[str, Host] = {} if before is None else before.hosts
         self.hosts = {host.name: host for host in self._listed()}
         if not self.hosts:
             raise ValueError("The Ray cluster has no host with a CPU; start one with `ray start`.")
+        if self.is_from_outside:
+            self._need_head()
         self.workers = _Workers(self.hosts)
         self._facts: dict[str, Facts] = {}
         self._clocks: dict[str, HostClock] = {}
         if before is not None:
             gone = {n for n, host in before.hosts.items() if self.hosts.get(n) is not host}
-            lost = before.lost | gone | before._ended()
+            # Actors belong to a connection.
+            ended_since = set(before.hosts) if has_joined else before._ended()
+            lost = before.lost | gone | ended_since
             self.workers |= {n: actor for n, actor in before.workers.items() if n not in lost}
             self._facts |= {n: facts for n, facts in before._facts.items() if n not in lost}
             self._part(lost)
@@ -92,7 +115,20 @@ class Cluster:
     @property
     def is_from_outside(self) -> bool:
         """Whether this process is connected by a process of the head (Ray's client)."""
-        return self.address.startswith(OUTSIDE)
+        return is_outside(self.address)
+
+    def _need_head(self) -> None:
+        """Whoever lets this process in may go on answering for a while when the head's node, and
+        what is connected to it, are no more."""
+        head = next(iter(self.hosts.values()))
+        if head.address in self._reached:
+            self._needed = (*self._needed, (head.address, head.port))
+
+    def _watch(self) -> None:
+        """Look after who is needed, for whoever wants to be told of their end."""
+        if self._tell_end is not None:
+            self._watched.set()
+            self._watched = watch(partial(self._has_head, ANSWER_S), self._tell_end)
 
     @property
     def is_whole(self) -> bool:
@@ -108,11 +144,12 @@ class Cluster:
 
     def _ended(self) -> set[str]:
         """The hosts whose actors are known to have ended."""
-        asked = {self.begin(name, "clock"): name for name in tuple(self.workers)}
-        if not asked:
-            return set()
-        ready, _ = ray.wait(list(asked), num_returns=len(asked), timeout=LOOK_S)
-        return {asked[ref] for ref in ready if self._is_end(ref)}
+        with self._connected():
+            asked = {self.begin(name, "clock"): name for name in tuple(self.workers)}
+            if not asked:
+                return set()
+            ready, _ = ray.wait(list(asked), num_returns=len(asked), timeout=LOOK_S)
+            return {asked[ref] for ref in ready if self._is_end(ref)}
 
     def _is_end(self, ref: Any) -> bool:
         """Whether an actor has ended before it answered."""
@@ -131,7 +168,11 @@ class Cluster:
     @property
     def has_head(self) -> bool:
         """Whether the head answers, and the node that this process is connected to."""
-        return all(answers(address, SILENCE_S) for address in self._needed)
+        return self._has_head(SILENCE_S)
+
+    def _has_head(self, limit_s: float) -> bool:
+        is_let_in = not self.is_from_outside or lets_in(limit_s)
+        return is_let_in and all(answers(address, limit_s) for address in self._needed)
 
     def dismiss(self) -> None:
         """Let the actors end; what hosts have said of themselves is known still."""
@@ -150,18 +191,30 @@ class Cluster:
         self._watched.set()
         self.lost |= set(self.hosts)
         self.dismiss()
-        ray.shutdown()
+        if self.is_from_outside:
+            leave_outside()
+        else:
+            ray.shutdown()
 
     def _listed(self) -> list[Host]:
         """The hosts that can be computed on now."""
         # One that has ended and was started again is listed twice for a while, by one name.
+        there = (node for node in self._alive() if self._is_there(address_of(node)))
+        return [host for host in hosts_of(there, self.hosts.values()) if host.num_cores]
+
+    def _alive(self) -> list[Mapping[str, Any]]:
+        """The nodes that Ray takes to be alive; from outside it is tried which can be reached."""
         with self._connected():
             nodes = [node for node in ray.nodes() if node["Alive"]]
-        if self._reaches is None:
-            some = map(address_of, nodes[:MOST_ASKED])
-            self._reaches = not self.is_from_outside or any(answers(each, LOOK_S) for each in some)
-        there = (node for node in nodes if self._is_there(address_of(node)))
-        return [host for host in hosts_of(there, self.hosts.values()) if host.num_cores]
+        if self.is_from_outside:
+            new = sorted({address_of(node) for node in nodes} - self._tried)
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                heard = pool.map(partial(answers, limit_s=LOOK_S), new)
+                self._reached |= {
+                    a for (a, _), answered in zip(new, heard, strict=True) if answered
+                }
+            self._tried |= set(new)
+        return nodes
 
     @property
     def facts(self) -> Mapping[str, Facts]:
@@ -206,8 +259,10 @@ class Cluster:
 
     def machine(self, name: str, lanes: int = 1) -> Machine:
         """The CPUs of all hosts, each as so many lanes where it has as many cores, then their
-        accelerators; ValueError where hosts have different versions.
+        accelerators; ValueError where hosts, or this computer, have different versions.
         """
+        if self.is_from_outside:
+            require_version(self.facts)
         return machine_of(name, self.facts, lanes)
 
     def rows(self) -> list[tuple[Host, Facts]]:
@@ -306,12 +361,19 @@ class Cluster:
                 raise self._lost(host)
 
     def is_there(self, host: str) -> bool:
-        """Whether a host's node answers, or nobody can tell."""
-        return self._is_there((self.hosts[host].address, self.hosts[host].port))
+        """Whether a host's node answers, or is taken to be alive where it cannot be reached."""
+        known = self.hosts[host]
+        if self._is_reached(known.address):
+            return answers((known.address, known.port), SILENCE_S)
+        return known.node_id in {node["NodeID"] for node in self._alive()}
 
     def _is_there(self, node: Address) -> bool:
-        """Whether a node's own process answers, or none can be reached from here."""
-        return not self._reaches or answers(node, SILENCE_S)
+        """Whether the own process of a node answers that is taken to be alive."""
+        return not self._is_reached(node[0]) or answers(node, SILENCE_S)
+
+    def _is_reached(self, address: str) -> bool:
+        """Whether nodes of a computer answer here as long as they are there."""
+        return not self.is_from_outside or address in self._reached
 
     def _answer(self, host: str, ref: Any) -> Any:
         try:
@@ -341,7 +403,9 @@ class Cluster:
         """Raise ClusterEnded where this process, outside of the cluster, has lost it."""
         try:
             yield
-        except ConnectionError:
+        except Exception as error:
+            if not self.is_from_outside or not is_break(error):
+                raise
             self.lost |= set(self.hosts)
             if self._tell_end is not None:
                 self._tell_end()

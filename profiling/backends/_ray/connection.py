@@ -3,36 +3,35 @@
 import logging
 import os
 import signal
-import site
-from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import ray
 from ray._common.network_utils import parse_address
+from ray._private import auto_init_hook
 from ray._private.services import canonicalize_bootstrap_address
 from ray.exceptions import RayError
 from ray.job_config import JobConfig
 
 from profiling.backends._ray.alive import Address, answers
 from profiling.backends._ray.hosts import ROOT, address_of
+from profiling.backends._ray.outside import (
+    NOT_BEGUN,
+    OUTSIDE,
+    NotLetIn,
+    door_of,
+    is_break,
+    is_outside,
+    join_from_outside,
+    leave_outside,
+)
 
-# How addresses of clusters begin that one is outside of, and how long a head may be silent.
-OUTSIDE, ANSWER_S = "ray://", 6.0
+# How long a head may be silent.
+ANSWER_S = 6.0
 
 
-class _Importable:
-    """What makes a process that it comes to find the modules that lie in the folder of this one."""
-
-    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
-        return site.addsitedir, (str(ROOT),)
-
-
-def needed(address: str) -> tuple[Address, ...]:
-    """Whom this process cannot do without: the head, and the node that it is connected to, or,
-    from outside of the cluster, who it is connected by."""
-    if address.startswith(OUTSIDE):
-        host, port = parse_address(address.removeprefix(OUTSIDE)) or ("", "0")
-        return ((host, int(port)),)
+def needed() -> tuple[Address, ...]:
+    """Whom a process inside of a cluster cannot do without: the head, and its own node."""
     context = ray.get_runtime_context()
     host, _, port = context.gcs_address.rpartition(":")
     own = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
@@ -48,13 +47,14 @@ def _require_answer(address: str) -> None:
 
     Ray itself would try for minutes, also where the file that names its last head outlived that.
     """
-    found = address.removeprefix(OUTSIDE)
-    if found == "auto":
-        found = canonicalize_bootstrap_address(found)
-    parts = None if found is None else parse_address(found)
+    found = canonicalize_bootstrap_address(address) if address == "auto" else address
+    if is_outside(address):
+        parts: tuple[str, Any] | None = door_of(address)
+    else:
+        parts = None if found is None else parse_address(found)
     # Of what cannot be understood Ray says why.
     if parts is not None and not answers((parts[0], int(parts[1])), ANSWER_S):
-        raise ConnectionError(f"nobody answers at {found}")
+        raise ConnectionError(f"nobody answers at {found.removeprefix(OUTSIDE)}")
 
 
 def join_cluster(address: str) -> None:
@@ -68,13 +68,16 @@ def join_cluster(address: str) -> None:
     ray._private.worker.print_to_stdstream = _unprinted
     # It would warn where several clusters run here; it takes the one that was started last.
     logging.getLogger("ray").setLevel(logging.ERROR)
+    # Whoever asks once a cluster has ended would begin a new one.
+    auto_init_hook.enable_auto_connect = False
     try:
         _require_answer(address)
         # Hosts import what they run; no code is sent to them.
         job = JobConfig(code_search_path=[str(ROOT)])
-        if address.startswith(OUTSIDE):
-            _join_from_outside(address.removeprefix(OUTSIDE), job)
+        if is_outside(address):
+            join_from_outside(address, job)
         else:
+            leave_outside()
             ray.init(
                 address=address,
                 job_config=job,
@@ -82,35 +85,30 @@ def join_cluster(address: str) -> None:
                 logging_level="ERROR",
                 configure_logging=False,
             )
-    except (ConnectionError, ImportError, RayError, RuntimeError, ValueError) as error:
-        where = "runs here" if address == "auto" else f"answers at {address}"
-        # Of what was told by who lets others in, how it ends.
-        told = str(error).strip().rpartition("\n")[2] if "Traceback" in str(error) else str(error)
-        text = " ".join(told.split())[:150]
-        raise ValueError(
-            f"No Ray cluster {where} ({text}); start one with `ray start --head`, or use"
-            " --machine local."
-        ) from None
+    except NotLetIn:
+        raise
+    except Exception as error:
+        ours = (ConnectionError, ImportError, RayError, RuntimeError, ValueError)
+        if not (isinstance(error, ours) or is_break(error)):
+            raise
+        raise ValueError(_refusal(address, error)) from None
     finally:
         with suppress(ValueError):  # not in the main thread
             for number, handler in handlers.items():
                 signal.signal(number, handler)
 
 
-def _join_from_outside(address: str, job: JobConfig) -> None:
-    """Connect to the process of a head that does for others what Ray's own ones do themselves."""
-    # Else it would try for half a minute once the head is no more.
-    os.environ.setdefault("RAY_CLIENT_RECONNECT_GRACE_PERIOD", f"{ANSWER_S:.0f}")
-    from ray.util.client.logsclient import LogstreamClient
-    from ray.util.client_connect import connect
-
-    # It would print what that process prints among our answers, and that it has ended.
-    LogstreamClient.stdstream = LogstreamClient.log = _unlogged
-    logging.getLogger(LogstreamClient.__module__).disabled = True
-    logging.getLogger(LogstreamClient.__module__.rpartition(".")[0]).setLevel(logging.CRITICAL)
-    connect(address, job_config=job, ray_init_kwargs={"log_to_driver": False})
-    ray.put(_Importable())
-
-
-def _unlogged(client: object, level: int, msg: str) -> None:
-    """What Ray logs with in this place, and logs nothing."""
+def _refusal(address: str, error: Exception) -> str:
+    """Why there is no connection, in a sentence."""
+    # Where another process has failed for this one, how its traceback ends.
+    said = str(error).strip().rpartition("\n")[2] if "Traceback" in str(error) else str(error)
+    text = " ".join(said.split())[:150]
+    if NOT_BEGUN in text:
+        return f"The head of the Ray cluster at {address} began no process for this one; try again."
+    if "Version mismatch" in text:
+        return f"The Ray cluster has other versions than are here ({text}); use the same."
+    where = "runs here" if address == "auto" else f"answers at {address}"
+    return (
+        f"No Ray cluster {where} ({text}); start one with `ray start --head`, or use"
+        " --machine local."
+    )

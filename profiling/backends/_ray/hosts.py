@@ -138,6 +138,18 @@ def require_same_versions(facts: Mapping[str, Facts]) -> None:
             )
 
 
+def require_version(facts: Mapping[str, Facts]) -> None:
+    """ValueError where hosts have another state of the studio's code than this computer, which asks
+    them from outside of their cluster."""
+    here = studio_version()
+    for host, told in facts.items():
+        if dict(told.versions).get(STUDIO, here) != here:
+            raise ValueError(
+                f"Host {shown(host)} has another version of the studio than this computer; install"
+                " the same on both."
+            )
+
+
 def share(cores: Sequence[int], first: int, number: int) -> tuple[int, ...]:
     """The cores of a host among those of its computer; all where there are fewer than promised.
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from placement.api.problems import stored_profile as stored_profile
     from placement.api.refine import refine as refine
     from placement.api.refine import refining_run as refining_run
+    from placement.api.resume import run_to_the_end as run_to_the_end
+    from placement.api.resume import stream_to_the_end as stream_to_the_end
     from placement.api.run import run as run
     from placement.api.run import stream as stream
     from placement.api.steps import steps as steps
@@ -67,11 +69,13 @@ _MODULES = {
     "refine": "api.refine",
     "refining_run": "api.refine",
     "run": "api.run",
+    "run_to_the_end": "api.resume",
     "samples": "api.models",
     "simulate": "schedule.simulated",
     "steps": "api.steps",
     "stored_profile": "api.problems",
     "stream": "api.run",
+    "stream_to_the_end": "api.resume",
     "train": "api.train",
     "what_if": "costs.what_if",
 }

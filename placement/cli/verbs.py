@@ -24,7 +24,7 @@ from placement.api.results.placing import (
 )
 from placement.api.results.running import RunResult
 from placement.api.results.training import TrainResult
-from placement.api.resume import run_to_the_end
+from placement.api.resume import run_to_the_end, stream_to_the_end
 from placement.api.train import has_diverged, require_training
 from placement.api.wording import doubts
 from placement.cli.lesson_verbs import grade as grade
@@ -280,19 +280,25 @@ def run(options: Namespace) -> int:
     measured_here = problem.costs.origin == "measured" and not options.profile
     profile = stored_profile(model, problem.machine) if measured_here else None
     stop = Stop()
+    resumes = read_options(options, ResumeOptions).resume
+    placer = options.placer or PlaceOptions.placer
     answer: RunResult
     if problem.objective is Objective.THROUGHPUT:
         pipeline = read_options(options, StreamOptions)
         with partly(stop, listener(options)) as emit:
-            predicted, streamed = pl.stream(
-                model, problem, placement, pipeline, inputs=inputs, emit=emit, stop=stop
-            )
+            how: dict[str, Any] = {"inputs": inputs, "emit": emit, "stop": stop}
+            if resumes:
+                problem, placement, flow = stream_to_the_end(
+                    model, problem, placement, pipeline, placer=placer, **how
+                )
+            else:
+                flow = pl.stream(model, problem, placement, pipeline, **how)
+        predicted, streamed = flow
         answer = answers.of_stream(problem, predicted, streamed, placement, profile)
     else:
         asked = read_options(options, RunOptions)
         emit = listener(options)
-        if read_options(options, ResumeOptions).resume:
-            placer = options.placer or PlaceOptions.placer
+        if resumes:
             problem, placement, live = run_to_the_end(
                 model, problem, placement, asked, inputs=inputs, emit=emit, placer=placer
             )

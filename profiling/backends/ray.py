@@ -62,12 +62,15 @@ class Ray(Backend):
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         from profiling.backends._ray.cluster import Cluster
 
-        known = self._cluster if self._cluster is not None and self._cluster.is_whole else None
+        known = self._cluster
         if address.startswith("ray://") and known is not None and known.address != address:
-            raise ValueError(
-                f"This process is connected to the Ray cluster at {known.address}; ask for"
-                f" {address} in another one."
-            )
+            if known.is_whole:
+                raise ValueError(
+                    f"This process is connected to the Ray cluster at {known.address}; ask for"
+                    f" {address} in another one."
+                )
+            known.leave()
+            self._cluster = None
         if self._cluster is None or not self._cluster.is_whole:
             self._kept.clear()
             self._cluster = Cluster(address, self._cluster, self._ended)
@@ -127,8 +130,8 @@ class Ray(Backend):
             self._farm = None
 
     def machine(self, spec: str) -> Machine:
-        """`ray` is the cluster that runs here, `ray:2` the same with two lanes for the CPU of each
-        host, `ray://HOST:PORT` another one.
+        """`ray` is the cluster that runs here, or that this process has reached from outside,
+        `ray:2` the same with two lanes for the CPU of each host, `ray://HOST:PORT` another one.
         """
         word = spec.removeprefix(self.name).removeprefix(":")
         address, word = (spec, "") if word.startswith("//") else ("", word)

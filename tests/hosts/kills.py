@@ -153,14 +153,21 @@ def during_a_run(
     return listener.told()
 
 
-def during_a_stream(nodes: Nodes, what: str, model: Model, chance: random.Random) -> Told:
-    """Kill an actor or a node somewhere in a pipeline, which ends."""
+def during_a_stream(
+    nodes: Nodes, what: str, model: Model, chance: random.Random, *, resume: bool = True
+) -> Told:
+    """Kill an actor or a node somewhere in a pipeline, which goes on without it or ends."""
     problem, placement = _posed(nodes, model)
     problem = replace(problem, objective=Objective.THROUGHPUT)
-    listener = _Listener(nodes, what)
+    listener, options = _Listener(nodes, what), StreamOptions(samples=MOST_STEPS)
     timer = listener.after(chance.uniform(0.0, RUN_S))
     try:
-        pl.stream(model, problem, placement, StreamOptions(samples=MOST_STEPS))
+        if resume:
+            asked = (model, problem, placement, options)
+            over = {"emit": listener, "stop": lambda: listener.goes_on, "placer": "single"}
+            pl.stream_to_the_end(*asked, **over)
+        else:
+            pl.stream(model, problem, placement, options)
     except DevicesLost as lost:
         listener.hear(str(lost))
     finally:

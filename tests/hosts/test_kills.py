@@ -40,9 +40,12 @@ def test_runs_end_or_go_on_whoever_is_killed(cluster, tmp_path, capfd, what):
 
 
 @pytest.mark.parametrize("what", ["actor", "node"])
-def test_a_pipeline_ends_whoever_is_killed(cluster, tmp_path, what):
-    told = kills.during_a_stream(cluster, what, diamond(tmp_path), random.Random(2))
-    assert is_told(told), told
+def test_pipelines_end_or_go_on_whoever_is_killed(cluster, tmp_path, what):
+    model, chance = diamond(tmp_path), random.Random(2)
+    for resume in (False, True):
+        told = kills.during_a_stream(cluster, what, model, chance, resume=resume)
+        assert is_told(told), told
+        assert 0.0 < told.goes_on_s < GOES_ON_S if resume else told.goes_on_s == 0.0
 
 
 @pytest.mark.parametrize("what", ["actor", "node"])

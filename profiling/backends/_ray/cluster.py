@@ -27,6 +27,8 @@ from profiling.backends._ray.hosts import (
     address_of,
     boot_id,
     hosts_of,
+    is_head,
+    require_same_versions,
     require_version,
 )
 from profiling.backends._ray.machine import machine_of
@@ -88,7 +90,9 @@ class Cluster:
         # addresses of computers one was.
         self._tried: set[Address] = set() if before is None else before._tried
         self._reached: set[str] = set() if before is None else before._reached
-        self._needed = (door_of(address),) if self.is_from_outside else needed()
+        self._needed: tuple[Address, ...] = (
+            (door_of(address),) if self.is_from_outside else needed()
+        )
         if has_joined:
             self._watch()
         self.hosts: dict[str, Host] = {} if before is None else before.hosts
@@ -120,9 +124,9 @@ class Cluster:
     def _need_head(self) -> None:
         """Whoever lets this process in may go on answering for a while when the head's node, and
         what is connected to it, are no more."""
-        head = next(iter(self.hosts.values()))
-        if head.address in self._reached:
-            self._needed = (*self._needed, (head.address, head.port))
+        # It need not be one of the hosts: many a head computes nothing.
+        heads = (address_of(node) for node in self._alive() if is_head(node))
+        self._needed += tuple(head for head in heads if head[0] in self._reached)
 
     def _watch(self) -> None:
         """Look after who is needed, for whoever wants to be told of their end."""
@@ -179,7 +183,7 @@ class Cluster:
         for name, other in itertools.permutations(tuple(self.workers), 2):
             # One that another knows would not end.
             with suppress(Exception):
-                self.begin(name, "forget", other)
+                self.workers[name].forget.remote(other)
         self._part(set(self.hosts))
         self.workers.clear()
 
@@ -261,9 +265,14 @@ class Cluster:
         """The CPUs of all hosts, each as so many lanes where it has as many cores, then their
         accelerators; ValueError where hosts, or this computer, have different versions.
         """
+        self.require_versions()
+        return machine_of(name, self.facts, lanes)
+
+    def require_versions(self) -> None:
+        """ValueError where hosts, or this computer beside them, have different versions."""
+        require_same_versions(self.facts)
         if self.is_from_outside:
             require_version(self.facts)
-        return machine_of(name, self.facts, lanes)
 
     def rows(self) -> list[tuple[Host, Facts]]:
         """Every host with what it says of itself."""

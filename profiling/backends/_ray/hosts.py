@@ -72,7 +72,7 @@ def hosts_of(nodes: Iterable[Mapping[str, Any]], known: Iterable[Host] = ()) -> 
     ['a', 'a-2']
     """
     alive = [node for node in nodes if node["Alive"]]
-    alive.sort(key=lambda n: (_HEAD not in n["Resources"], _called(n), n["NodeID"]))
+    alive.sort(key=lambda n: (not is_head(n), _called(n), n["NodeID"]))
     before = {host.node_id: host for host in known}
     names, shares = set[str](), dict[str, list[Host]]()
     for node in alive:
@@ -95,6 +95,10 @@ def hosts_of(nodes: Iterable[Mapping[str, Any]], known: Iterable[Host] = ()) -> 
         beside.append(host)
         hosts.append(host)
     return tuple(hosts)
+
+
+def is_head(node: Mapping[str, Any]) -> bool:
+    return _HEAD in node["Resources"]
 
 
 def address_of(node: Mapping[str, Any]) -> tuple[str, int]:

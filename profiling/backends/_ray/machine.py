@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from placement.core.machine import Device, Link, Machine
-from profiling.backends._ray.hosts import STUDIO, Facts, accelerators_of, require_same_versions
+from profiling.backends._ray.hosts import STUDIO, Facts, accelerators_of
 from profiling.backends.base import NOMINAL
 from profiling.devices.cores import split
 
@@ -15,10 +15,8 @@ _NOTE = "Link figures between hosts are nominal until a model is measured there.
 
 
 def machine_of(name: str, facts: Mapping[str, Facts], lanes: int = 1) -> Machine:
-    """The machine of hosts (by name), each as so many lanes where it has as many cores; ValueError
-    where they have different versions.
-    """
-    require_same_versions(facts)
+    """The machine of hosts (by name) of the same versions, each as so many lanes where it has as
+    many cores."""
     devices = tuple(
         _lane(host, number, cores, told, _num_beside(told, facts))
         for host, told in facts.items()

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 import ray
 from ray._common.network_utils import parse_address
 from ray._private import client_mode_hook
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RaySystemError
 from ray.job_config import JobConfig
 
 from placement.core.decoding import shown
@@ -92,7 +93,10 @@ def join_from_outside(address: str, job: JobConfig) -> None:
         ray.put(_Findable())
         try:
             ray.put(_Imported())
-        except ImportError:
+        except Exception as error:
+            if is_break(error):
+                raise
+            # Of another version it may fail at anything.
             raise NotLetIn(
                 f"The head of the Ray cluster at {address} cannot load the studio from {ROOT};"
                 " install it there, in the same folder and of the same version."
@@ -105,18 +109,22 @@ def join_from_outside(address: str, job: JobConfig) -> None:
 def leave_outside() -> None:
     """Be connected no more, and be one who may join a cluster from inside."""
     if client_mode_hook.is_client_mode_enabled:
-        # It waits without a limit for threads that may wait for who does not answer.
-        closing = threading.Thread(target=_close, name="leave", daemon=True)
-        closing.start()
-        closing.join(CLOSE_S)
+        from ray.util.client import ray as client
+        from ray.util.client.api import _ClientAPI
+
+        context = client.get_context()
+        worker, context.client_worker, context.api = context.client_worker, None, _ClientAPI()
         client_mode_hook._explicitly_disable_client_mode()
+        if worker is not None:
+            # It waits without a limit for threads that may wait for who does not answer.
+            closing = threading.Thread(target=_close, args=(worker,), name="leave", daemon=True)
+            closing.start()
+            closing.join(CLOSE_S)
 
 
-def _close() -> None:
-    from ray.util.client import ray as client
-
+def _close(worker: Any) -> None:
     with suppress(Exception):
-        client.disconnect()
+        worker.close()
 
 
 def is_connected() -> bool:
@@ -144,7 +152,8 @@ def lets_in(limit_s: float) -> bool:
 def is_break(error: BaseException) -> bool:
     """Whether an error says that the connection from outside is no more, not what somebody did."""
     if isinstance(error, RayError):
-        return False
+        # Once its client has given up, Ray says that nobody has begun it.
+        return isinstance(error, RaySystemError)
     # Ray's client raises plain ones, too, where it is not connected.
     from_grpc = any(kind.__module__.startswith("grpc") for kind in type(error).__mro__)
     return from_grpc or isinstance(error, ConnectionError) or type(error) is Exception

@@ -35,7 +35,7 @@ from profiling.backends._ray.frames import (
     read,
     write,
 )
-from profiling.backends._ray.hosts import Host, require_same_versions
+from profiling.backends._ray.hosts import Host
 from profiling.backends._ray.perform import perform
 from profiling.backends.ray import BACKEND
 
@@ -244,7 +244,7 @@ def main() -> None:
     try:
         with BACKEND.ending(lambda: os._exit(1)):
             cluster = BACKEND.cluster("" if address == "ray" else address)
-        require_same_versions(cluster.facts)
+        cluster.require_versions()
         cluster.dismiss()
     except (ValueError, RuntimeError, TimeoutError) as error:
         write(out, Refused(" ".join(str(error).split())))

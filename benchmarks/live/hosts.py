@@ -10,7 +10,8 @@ lanes, each predicted from a profile right before. `pipelines`: samples per seco
 both nodes beside the same on one. `bits` (only by name, or with `--all`): outputs of random
 placements over both nodes against two local lanes, bit by bit. Rows are kept in a file, and those
 that it has are not measured again, so that a run that was ended goes on. `--all` takes every
-bundled ONNX sample. `--kills` kills actors, nodes and heads instead, as kills.py does, 30 of each.
+bundled ONNX sample, for `bits` alone every sample that has weights. `--kills` kills actors, nodes
+and heads instead, as kills.py does, 30 of each.
 """
 
 import argparse
@@ -307,7 +308,7 @@ def measure(options: argparse.Namespace, rows: Rows, names: Sequence[str]) -> No
             if "searches" in options.part and rows.lacks(part="searches", model=name):
                 rows.add(searches(model))
             if "bits" in options.part and rows.lacks(part="bits", model=name):
-                rows.add(bits(model, over, here))
+                rows.add(bits(model, over, pl.machine_for(model, here)))
 
 
 def show(rows: Rows) -> None:
@@ -332,7 +333,8 @@ def main() -> None:
     options = parser(__doc__, rounds=20, samples=40, most_s=150.0)
     options.add_argument("--out", type=Path, required=True, help="keep the rows here, a line each")
     options.add_argument("--part", action="append", choices=parts, help="default: all but bits")
-    options.add_argument("--all", action="store_true", help="every bundled ONNX sample, bits too")
+    every = "every bundled ONNX sample, bits too; bits alone of all samples with weights"
+    options.add_argument("--all", action="store_true", help=every)
     options.add_argument("--kills", action="store_true", help="kill hosts instead, 30 of each kind")
     options.add_argument("names", nargs="*", default=list(MODELS))
     given = options.parse_args()
@@ -340,14 +342,21 @@ def main() -> None:
         kills.count(given.out, kills.ROUNDS, as_json=given.json)
         return
     given.part = given.part or (parts if given.all else parts[:-1])
-    every = [row["name"] for row in pl.samples() if row["name"].startswith("onnx-")]
     rows = Rows(given.out, given.most_s)
+    names = given.names
+    if given.all:
+        of_all = given.part == ["bits"]
+        names = [
+            row["name"]
+            for row in pl.samples()
+            if row["has_weights"] and (of_all or row["name"].startswith("onnx-"))
+        ]
     with nodes():
         # Not before the nodes have said by which address they are reached.
         import ray
 
         try:
-            measure(given, rows, every if given.all else given.names)
+            measure(given, rows, names)
         finally:
             # Whoever is connected still when the nodes end waits for them.
             backends.get("ray").close_farm()  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from placement.core.model import Model
 from placement.formats.torch import large_pages
 from profiling.backends._torch.accelerators import CAPTURED, accelerators, torch_version, why_none
 from profiling.backends.base import Backend, Compiled
+from profiling.devices import heap
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
 
 
@@ -39,10 +40,11 @@ class Torch(Backend):
         if installed is None:
             return ()
         pages = (("pages of PyTorch's memory", "large"),) if large_pages.are_given() else ()
+        freed = (("what PyTorch's steps free", "kept"),) if heap.is_ours() else ()
         # Profiles from before were of steps whose ops were begun one by one.
         captures = any(device.provider in CAPTURED for device in accelerators())
         launches = (("launches of PyTorch's ops", "captured"),) if captures else ()
-        return (("torch", installed), *pages, *launches)
+        return (("torch", installed), *pages, *freed, *launches)
 
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]
@@ -65,6 +67,7 @@ class Torch(Backend):
         key = f"{executable.content_hash} {model.graph.fingerprint} {machine.fingerprint}"
         if key not in self._kept:
             self._kept.clear()
+            heap.keep()
             self._kept[key] = TorchCompiled.of(model, machine, self.name)
         return self._kept[key]
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from placement.core import formatting
 from placement.core.machine import Machine
+from profiling.devices import heap
 
 
 def check_memory(
@@ -44,6 +45,7 @@ def free_bytes() -> int:
     """Bytes of host memory that this process may still take."""
     import psutil
 
+    heap.give_back()
     free = int(psutil.virtual_memory().available)
     try:
         import resource

@@ -6,7 +6,7 @@ a comparison of its outputs with those of the unplaced model, and says which dev
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from placement.simulator.lowering import Tasks
 from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
+from profiling.devices import heap
 from profiling.devices.lanes import Lane, Step
 from profiling.devices.memory import check_memory
 from profiling.execution.observing import observed
@@ -35,6 +36,8 @@ from profiling.measuring.reference import Expected, baseline_s, release, safe_st
 from profiling.measuring.siblings import MOST_TRIES, Looked, Siblings, siblings
 
 BY_DEFAULT = RunOptions()
+# Steps beyond those asked for that may warm up.
+MOST_TO_WARM = 7
 AGAIN = "making steps anew beside which the other thread of a core was busy"
 BY_ROUNDING = (
     f"The outputs are within {ROUNDING:g} times of how far rounding alone moves them: the unplaced"
@@ -141,6 +144,11 @@ def compiled_for(problem: Problem, model: Model) -> Compiled:
     known = {op.name for op in compiled.kernels.ops}
     other = next((op.name for op in problem.kernels.ops if op.name not in known), None)
     if other is not None or len(known) != len(problem.kernels.ops):
+        if problem.costs.origin == "analytic":
+            raise ValueError(
+                "Costs by formula are of the ops of the file, and the runtime runs others, most of"
+                " them joined; measure the model first (on the command line, leave out --analytic)."
+            )
         what = f"kernel {other!r}" if other is not None else f"{len(problem.kernels.ops)} kernels"
         raise ValueError(
             f"The costs speak of {what}, which the runtime does not make of this model here;"
@@ -207,7 +215,7 @@ def _steps(
 ) -> list[Step]:
     """Those that count; of more, because of a busy sibling, it is only told how many there are."""
     step = partial(safe_step, lanes, program, options.step_timeout_s)
-    warm_s = [step().seconds for _ in range(options.warmup)]
+    warm_s = _warmed(step, options.warmup)
     stretch = beside.stretch(step, min(warm_s, default=math.inf), options.steps)
     wanted, told = math.ceil(options.steps / stretch.num), 0
     rows: list[Looked[list[Step]]] = []
@@ -221,6 +229,16 @@ def _steps(
                 emit(event)
             told += 1
     return [step for steps in beside.kept(rows, wanted) for step in steps][: options.steps]
+
+
+def _warmed(step: Callable[[], Step], number: int) -> list[float]:
+    """Seconds of steps that do not count: so many, and some more while they ask for memory."""
+    taken_s: list[float] = []
+    asks = False
+    while len(taken_s) < number or (asks and len(taken_s) < number + MOST_TO_WARM):
+        made, asks = heap.asks_for_pages(step)
+        taken_s.append(made.seconds)
+    return taken_s
 
 
 def emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:

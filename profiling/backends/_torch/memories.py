@@ -28,6 +28,7 @@ from profiling.backends._torch.run import as_array, as_tensor, named_outputs, us
 from profiling.backends._torch.streams import HOST as HOST_PLACE
 from profiling.backends._torch.streams import copied, place_of, queue_between, settled
 from profiling.backends.base import DeviceTimes, Program
+from profiling.devices import heap
 from profiling.measuring.outputs import ACROSS_DEVICES
 
 Stretch = tuple[Mark, Mark]
@@ -337,6 +338,7 @@ class SpreadTorch(Program):
                     self._note_peak(device, memory)
         self._tables, self._feeds, self._marks, self._spans = [], [], {}, {}
         self._note, self._replays = self.lanes_note, []
+        heap.give_back()
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from profiling.backends._torch.graphs import NotCaptured, captured, use_interpre
 from profiling.backends._torch.lifetimes import lifetimes, written_over
 from profiling.backends._torch.planned import planned_peak_bytes
 from profiling.backends.base import Program
+from profiling.devices import heap
 from profiling.devices.cores import usable_cores
 from profiling.measuring.outputs import nudged
 
@@ -144,6 +145,7 @@ class PlacedTorch(Program):
 
     def close(self) -> None:
         self._values = []
+        heap.give_back()
 
 
 def _functions(
@@ -223,6 +225,7 @@ class WholeTorch(Program):
 
     def close(self) -> None:
         self._arguments, self._spare, self._results = {}, {}, ()
+        heap.give_back()
 
 
 def _nudged(value: torch.Tensor, noise: np.random.Generator) -> torch.Tensor:

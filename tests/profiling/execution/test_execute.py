@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -152,6 +153,10 @@ def test_costs_of_other_kernels_are_refused(live, tmp_path):
     graph = model.graph
     problem = Problem(graph, problem.machine, problem.costs, renamed(graph), own_kernels(graph))
     with pytest.raises(ValueError, match="profile the model again"):
+        execute(problem, schedule, model=model)
+    by_formula = replace(problem.costs, origin="analytic")
+    problem = Problem(graph, problem.machine, by_formula, renamed(graph), own_kernels(graph))
+    with pytest.raises(ValueError, match="measure the model first"):
         execute(problem, schedule, model=model)
 
 

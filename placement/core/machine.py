@@ -218,6 +218,11 @@ class Machine:
                 )
         self._require_ends(names)
 
+    @property
+    def spans_hosts(self) -> bool:
+        """Whether its devices are on several hosts of a cluster, any of which may leave."""
+        return len({device.host for device in self.devices}) > 1
+
     def _require_ends(self, names: Collection[str]) -> None:
         """ValueError where a link ends nowhere, or two have the same ends."""
         with suppress(KeyError):

@@ -210,7 +210,7 @@ class ResumeOptions:
         "where a host of a cluster leaves in the middle, place anew on the devices that are left"
         " and run again",
         flag="--resume",
-        label="Go on without hosts that leave",
+        label="Run again without hosts that leave",
     )
 
 

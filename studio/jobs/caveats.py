@@ -3,8 +3,10 @@
 from placement.api.results.running import RunResult
 from placement.api.wording import doubts, is_scattered
 from placement.constraints.fusion import mended
+from placement.core.decoding import listed
 from placement.core.placement import Placement
 from studio.jobs import jobs, runs
+from studio.jobs.event_log import Lost
 from studio.project import placements
 from studio.snapshot import Studio, bound_for
 
@@ -22,11 +24,21 @@ def not_of_screen(now: Studio, job: jobs.Job) -> str:
         return "The placement of this run has been deleted or renamed since."
     placement = mended(now.problem, now.shelf.read(name))
     if placements.devices_key(placement) != runs.key_of(job.folder):
+        if lost := left(job):
+            return (
+                f"In the middle of this run {lost} left. All ops were placed anew on the devices"
+                " that stayed and all steps run again; the times are of that placement."
+            )
         changed = current[name].origin.changed
         return f"The placement was {changed} after this run; run again to measure the new one."
     if name != now.named.name:
         return f"This run is of the placement {name}; on the screen is {now.named.name}."
     return ""
+
+
+def left(job: jobs.Job) -> str:
+    """The devices that left in the middle of a run; empty where none did."""
+    return listed(device for lost in job.all(Lost) for device in lost.devices)
 
 
 def scatter(result: RunResult) -> str:

@@ -13,6 +13,7 @@ from placement.core.verb_options import (
     PlaceOptions,
     ProblemOptions,
     ProfileOptions,
+    ResumeOptions,
     RunOptions,
     StreamOptions,
     TrainOptions,
@@ -24,6 +25,8 @@ from studio.project.facts import FILE, HAND
 from studio.project.files import write_json
 from studio.project.store import Project
 from studio.snapshot import Studio
+
+BY_DEFAULT = ResumeOptions()
 
 
 def _input(project: Project) -> list[str]:
@@ -119,7 +122,12 @@ def simulate(now: Studio, placement: Path) -> list[str]:
     return [*argv, *_goal(now.project), "--json"]
 
 
-def run(now: Studio, placement: Path, options: RunOptions | StreamOptions) -> list[str]:
+def run(
+    now: Studio,
+    placement: Path,
+    options: RunOptions | StreamOptions,
+    losing: ResumeOptions = BY_DEFAULT,
+) -> list[str]:
     """Run a placement, or send samples through it where the goal is throughput."""
     argv = [
         "run",
@@ -129,7 +137,7 @@ def run(now: Studio, placement: Path, options: RunOptions | StreamOptions) -> li
         "--mend",
         *_problem_machine(now),
     ]
-    return [*argv, *_goal(now.project), *command(options)]
+    return [*argv, *_goal(now.project), *command(options), *command(losing)]
 
 
 def train(now: Studio, placement: Path, options: TrainOptions) -> list[str]:

@@ -61,6 +61,13 @@ class Step(Struct, frozen=True, kw_only=True):
     predicted_s: float | None = None
 
 
+class Lost(Struct, frozen=True, kw_only=True):
+    """Devices have left in the middle; a run begins again without them, training goes on."""
+
+    message: str = ""
+    devices: tuple[str, ...] = ()
+
+
 class NotKept(Struct, frozen=True, kw_only=True):
     """What was measured and could not be stored."""
 
@@ -73,11 +80,12 @@ class Damaged(Struct, frozen=True, kw_only=True):
     why: str
 
 
-Event = Progress | Waiting | Step | NotKept | Damaged | Move | Stay | CompareRow | Result
+Event = Progress | Waiting | Step | Lost | NotKept | Damaged | Move | Stay | CompareRow | Result
 _KINDS: dict[str, type[Any]] = {
     "progress": Progress,
     "waiting": Waiting,
     "step": Step,
+    "lost": Lost,
     "row": CompareRow,
     "move": Move,
     "stay": Stay,

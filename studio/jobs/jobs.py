@@ -25,7 +25,7 @@ from placement.api.results.verbs import Result
 from placement.files import output
 from studio.jobs import event_log as events
 from studio.jobs import process, records
-from studio.jobs.event_log import Damaged, Event, Progress, Step, Waiting
+from studio.jobs.event_log import Damaged, Event, Lost, Progress, Step, Waiting
 from studio.jobs.records import About, Record
 from studio.project.files import NotWritten, write_json
 
@@ -87,7 +87,7 @@ class Job:
     @property
     def progress(self) -> tuple[float, str]:
         """Share done, 0 to 1, and a few words on what is being done."""
-        num_steps, of_steps = len(self.all(Step)), self.about.steps
+        num_steps, of_steps = len(self.steps), self.about.steps
         if num_steps and of_steps:
             one = self.about.goal.per.capitalize()
             return min(1.0, num_steps / of_steps), f"{one} {num_steps} of {of_steps}"
@@ -98,6 +98,13 @@ class Job:
         share = min(1.0, max(0.0, step / of)) if of else 0.0
         words = latest.what.capitalize()
         return share, words or (f"{step} of {of}" if of else "Starting")
+
+    @property
+    def steps(self) -> list[Step]:
+        """Steps so far; those of a run since it last began, for it may have lost devices."""
+        anew = Lost if self.verb == "run" else ()
+        began = max((i for i, e in enumerate(self.events, 1) if isinstance(e, anew)), default=0)
+        return [event for event in self.events[began:] if isinstance(event, Step)]
 
     @property
     def is_searching(self) -> bool:

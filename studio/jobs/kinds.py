@@ -17,6 +17,7 @@ from placement.core.verb_options import (
     CompareOptions,
     PlaceOptions,
     ProfileOptions,
+    ResumeOptions,
     RunOptions,
     StreamOptions,
     TrainOptions,
@@ -85,7 +86,11 @@ def start_place(now: Studio, options: PlaceOptions, ops: Sequence[str] = ()) -> 
 
 
 @output.losing(NOT_STARTED)
-def start_run(now: Studio, options: RunOptions | StreamOptions) -> str:
+def start_run(
+    now: Studio,
+    options: RunOptions | StreamOptions,
+    losing: ResumeOptions = command_line.BY_DEFAULT,
+) -> str:
     """Run the current placement, as it is now; what no device has room for is refused at once."""
     peak_bytes = {} if now.emulated else now.simulated.peak_bytes
     try:
@@ -101,7 +106,7 @@ def start_run(now: Studio, options: RunOptions | StreamOptions) -> str:
         objective=now.settings.objective,
         predicted_s=now.simulated.value,
     )
-    return _start(now, command_line.run(now, path, options), about)
+    return _start(now, command_line.run(now, path, options, losing), about)
 
 
 @output.losing(NOT_STARTED)

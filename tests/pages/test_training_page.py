@@ -10,14 +10,17 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.run import train_form, training_charts
 from pages.ui.session.current import snapshot
+from placement.core.machine import machine_to_text
 from studio.jobs import jobs, kinds, runs
 from studio.jobs.event_log import Step
 from studio.project import store
 from studio.project.files import write_json
+from studio.snapshot import Studio
 from tests.pages.going import go
 from tests.pages.test_pages import APP, checked, own_home, texts
 
 __all__ = ["own_home"]
+GO_ON = "Go on without hosts that leave"
 NET, SIZES = "rnnlm:training", {"batch": 1, "length": 2, "depth": 1}
 
 
@@ -119,6 +122,32 @@ def test_a_run_is_trained_from_the_page_and_survives_a_reload():
     assert "Emulated: the steps followed a virtual clock" in said
     assert "Nothing: the ops stayed where the placement has them." in said
     assert {m.label: m.value for m in again.metric}["Loss"] == "not computed"
+
+
+def over_hosts():
+    """A project whose devices are on two hosts."""
+    project = wanting_to_train(project_with())
+    alone = snapshot(project).machine
+    named = {d.name: f"host{i}/{d.name}" for i, d in enumerate(alone.devices)}
+    apart = replace(
+        alone,
+        devices=tuple(replace(d, name=named[d.name]) for d in alone.devices),
+        links=tuple(replace(k, src=named[k.src], dst=named[k.dst]) for k in alone.links),
+    )
+    (project.folder / "machines").mkdir(exist_ok=True)
+    (project.folder / "machines" / "apart.json").write_text(machine_to_text(apart))
+    project.change(machine="apart.json")
+    return project
+
+
+def test_where_hosts_may_leave_it_is_asked_whether_to_go_on(monkeypatch):
+    assert not any(t.label == GO_ON for t in run_page(over_hosts()).toggle), "emulated ones stay"
+    monkeypatch.setattr(Studio, "emulated", False)
+    assert not any(t.label == GO_ON for t in run_page(wanting_to_train(project_with())).toggle)
+    app = run_page(over_hosts())
+    next(t for t in app.toggle if t.label == GO_ON).set_value(True).run()
+    command = next(c.value for c in checked(app).code if " train " in c.value)
+    assert command.endswith("--resume"), command
 
 
 def test_what_moved_is_told_in_plain_words():

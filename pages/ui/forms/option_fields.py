@@ -34,6 +34,17 @@ def kept_number(where: Any, kind: type, name: str, key: str, **how: Any) -> Any:
     return number(where, asked, own, **{**kept, **how})
 
 
+def kept_toggle(where: Any, kind: type, name: str, key: str, **how: Any) -> bool:
+    """A switch for yes or no, as it was last set in this project."""
+    asked, own = option_of(kind, name), choices.own(key)
+    about = {
+        "value": choices.remembered(key, asked.default),
+        "on_change": choices.remember(key, own),
+        "help": glossary.sentence(asked.help) or None,
+    }
+    return bool(where.toggle(asked.label, key=own, **{**about, **how}))
+
+
 def seed(where: Any, kind: type, key: str, **how: Any) -> Any:
     """The field for the seed, which is not kept: it says enough by its label."""
     return number(where, option_of(kind, "seed"), choices.own(key), help=None, step=1, **how)

@@ -15,7 +15,7 @@ from placement.core import formatting
 from placement.core.decoding import decode
 from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
-from placement.core.verb_options import RunOptions, StreamOptions, option_of
+from placement.core.verb_options import ResumeOptions, RunOptions, StreamOptions, option_of
 from studio.jobs import command_line, jobs, kinds, runs
 from studio.project.files import read_json
 from studio.snapshot import Studio
@@ -30,6 +30,8 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "seed": "run-seed",
     },
 }
+
+RESUME = {"resume": "run-resume"}
 
 
 def button(now: Studio, show: Callable[[], None]) -> None:
@@ -52,11 +54,12 @@ def controls(now: Studio) -> None:
         st.info(glossary.plain(reason))
         job_status.show(now, "run", steps_beside=_predicted_s)
         return
-    options = _fields(now, not choices.may_write())
+    locked = not choices.may_write()
+    options, losing = _fields(now, locked), _losing(now, locked)
     first = " The run measures the model first." * (now.is_estimate and now.can_measure)
     st.caption(f"To run: the placement **{glossary.plain(now.named.name)}**.{first}")
     job_status.show(now, "run", steps_beside=_predicted_s)
-    argv = command_line.run(now, now.shelf.path(now.named.name), options)
+    argv = command_line.run(now, now.shelf.path(now.named.name), options, losing)
     job_status.command_box(argv)
 
 
@@ -79,6 +82,29 @@ def _fields(now: Studio, locked: bool) -> RunOptions | StreamOptions:
                 cell, kind, name, key, placeholder="chosen for you", disabled=locked
             )
     return decode(values, kind)
+
+
+def may_lose_hosts(now: Studio) -> bool:
+    """Whether what runs may lose devices in the middle: where they are on several real hosts."""
+    return now.machine.spans_hosts and not now.emulated
+
+
+def _losing(now: Studio, locked: bool) -> ResumeOptions:
+    """Whether to run again where a host leaves, which is asked where one may."""
+    return ResumeOptions(
+        resume=may_lose_hosts(now)
+        and option_fields.kept_toggle(
+            st, ResumeOptions, "resume", RESUME["resume"], disabled=locked
+        )
+    )
+
+
+def _asked_losing(now: Studio) -> ResumeOptions:
+    """The same as it is set now."""
+    if not may_lose_hosts(now):
+        return ResumeOptions()
+    kept = choices.remembered(RESUME["resume"], ResumeOptions.resume)
+    return option_fields.typed(ResumeOptions(resume=kept), RESUME)
 
 
 def _asked(now: Studio) -> RunOptions | StreamOptions:
@@ -174,4 +200,4 @@ def _pick(key: str, drawn: str | None) -> None:
 
 def _start(show: Callable[[], None]) -> None:
     show()
-    carry_out(lambda now: kinds.start_run(now, _asked(now)))
+    carry_out(lambda now: kinds.start_run(now, _asked(now), _asked_losing(now)))

@@ -15,13 +15,18 @@ from placement.api.results.training import Move
 from placement.api.train import is_training
 from placement.core import formatting
 from placement.core.objective import Objective
-from placement.core.verb_options import TrainOptions, option_of
+from placement.core.verb_options import TrainOptions
 from studio.jobs import command_line, jobs, kinds, runs
 from studio.jobs.event_log import Step
 from studio.snapshot import Studio
 
 MEASURE, TRAIN = "Measure steps", "Train"
-KEYS = {"steps": "train-steps", "seed": "train-seed", "adjust": "train-adjust"}
+KEYS = {
+    "steps": "train-steps",
+    "seed": "train-seed",
+    "adjust": "train-adjust",
+    "resume": "train-resume",
+}
 ABOUT = (
     "Measuring repeats one and the same step. Training goes on from step to step, so that the"
     " loss falls, always on the same made-up batch."
@@ -76,16 +81,13 @@ def _controls(now: Studio) -> TrainOptions:
         cells[0], TrainOptions, "steps", KEYS["steps"], disabled=locked
     )
     seed = option_fields.seed(cells[1], TrainOptions, KEYS["seed"], disabled=locked)
-    asked = option_of(TrainOptions, "adjust")
-    adjust = cells[2].toggle(
-        asked.label,
-        value=choices.remembered(KEYS["adjust"], asked.default),
-        key=choices.own(KEYS["adjust"]),
-        on_change=choices.remember(KEYS["adjust"], choices.own(KEYS["adjust"])),
-        help=ADJUST,
-        disabled=locked,
+    adjust = option_fields.kept_toggle(
+        cells[2], TrainOptions, "adjust", KEYS["adjust"], help=ADJUST, disabled=locked
     )
-    options = TrainOptions(steps=int(steps), seed=int(seed), adjust=bool(adjust))
+    resume = run_form.may_lose_hosts(now) and option_fields.kept_toggle(
+        cells[2], TrainOptions, "resume", KEYS["resume"], disabled=locked
+    )
+    options = TrainOptions(steps=int(steps), seed=int(seed), adjust=adjust, resume=resume)
     reason = why_not(now)
     cells[3].button(
         "Train" if not now.emulated else "Train (emulated)",

@@ -66,10 +66,9 @@ def _told_of(folder: Path) -> dict[str, Any]:
 def told(job: "Job") -> dict[str, Any]:
     """What the browser shows of a job; `stamp` changes with all that it has said."""
     from studio.jobs import kinds
-    from studio.jobs.event_log import Step
 
     share, doing = job.progress
-    steps = job.all(Step)
+    steps = job.steps
     return {
         "live": job.is_live,
         "share": round(share, 3),

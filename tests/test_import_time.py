@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.profiling.live import diamond
+
 ROOT = Path(__file__).parents[1]
 NOT_LOADED = {"onnxruntime", "streamlit", "torch", "ortools", "numba", "ray", "openvino", "plotly"}
 
@@ -33,3 +35,17 @@ def test_importing_the_package_loads_no_part_of_it():
         (sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert len(done.stdout.split()) <= 2, done.stdout
+
+
+def test_a_run_on_this_computer_loads_nothing_of_clusters(tmp_path, monkeypatch):
+    """Whether Ray is installed or not, it is neither there nor slows anything."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    diamond(tmp_path)
+    run = ("run", str(tmp_path / "small.onnx"), "--placer", "heft", "--steps", "2", "--json")
+    code = "import sys, placement.__main__ as cli; print(cli.main(sys.argv[1:]), *sys.modules)"
+    done = subprocess.run(
+        (sys.executable, "-c", code, *run), cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    status, *loaded = done.stdout.splitlines()[-1].split()
+    assert status == "0" and "onnxruntime" in loaded
+    assert not [name for name in loaded if name.split(".")[0] == "ray" or "._ray" in name]

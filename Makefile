@@ -4,7 +4,7 @@
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 #              (ROUNDS=100: as often as that, or until something is found)
 # make setup-hosts   what Ray clusters need, too (python -m placement hosts)
-# make test-hosts    all runs over two Ray nodes on this computer; make test makes some of them
+# make test-hosts    what is over two Ray nodes on this computer; the last part of make test
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -31,7 +31,7 @@ FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/
 # Tests start hundreds of processes: what one has compiled of the sources, the next one loads.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run setup setup-hosts test test-hosts some-hosts quick fuzz check lint types collected all-tests quick-tests slow browser webgpu pictures clean
+.PHONY: run setup setup-hosts test test-hosts quick fuzz check lint types collected all-tests quick-tests slow browser webgpu pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -52,7 +52,7 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 ifeq ($(TESTS),)
 check: lint $(VENV)/ready-for-hosts $(WEBGPU)/ready-to-test browser
 	$(MAKE) -j3 types webgpu all-tests
-	$(MAKE) some-hosts
+	$(MAKE) test-hosts
 else
 check: lint $(VENV)/compiled browser
 	$(PYTEST) $(TESTS)
@@ -102,11 +102,7 @@ webgpu: $(WEBGPU)/ready-to-test $(VENV)/compiled browser
 # After all else: what is lost when a host ends is noticed by the clock. Each of two processes has a
 # cluster of its own, for much of the time one waits.
 test-hosts: $(VENV)/ready-to-test $(VENV)/ready-for-hosts $(VENV)/compiled
-	HYPOTHESIS_PROFILE=fresh $(PYTEST) -n 2 --dist worksteal tests/hosts
-
-# The same, but each kind of host is killed two to four times and fewer placements are compared.
-some-hosts: $(VENV)/ready-to-test $(VENV)/ready-for-hosts $(VENV)/compiled
-	$(PYTEST) -n 2 --dist worksteal tests/hosts
+	TRY_ALL=1 $(PYTEST) -n 2 --dist worksteal tests/hosts
 
 browser:
 	@sh tests/browser/find_chromium.sh

@@ -1,6 +1,6 @@
 """How much is tried: in `make test` enough to notice what breaks, in `make fuzz` all there is.
 
-Over Ray hosts `make test-hosts` tries all there is.
+Over Ray hosts both try all there is: what `TRY_ALL` says.
 """
 
 import os
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh" or bool(os.environ.get("TRY_ALL"))
 # Much memory or long to train, and no kind of op that Inception v1 (ONNX) or v3 has not.
 HEAVY = (
     *("alexnet", "alexnet:training", "vgg16", "vgg16:training", "resnet50:training"),

@@ -39,8 +39,8 @@ def keep() -> None:
     """From now on, where the C library can and nobody has said how it is to do it.
 
     That is so for the whole process. Threads that begin later share the heap, so that what one has
-    freed serves the others; a thread that has a heap of its own keeps it, whose blocks end at
-    64 MiB.
+    freed serves the others; but for those with a heap of their own, or one that an ended thread has
+    left, whose blocks end at 64 MiB.
     """
     global _kept
     if not _kept and is_ours():
@@ -68,10 +68,12 @@ def asks_for_pages(step: Callable[[], T]) -> tuple[T, bool]:
 
 
 def _pages() -> int:
-    """How often this process was given a page so far."""
+    """How often this process was given a page so far; nobody counts where none are kept."""
+    if not _kept:
+        return 0
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if _kept else 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
 def is_ours() -> bool:

@@ -36,7 +36,7 @@ from profiling.measuring.reference import Expected, baseline_s, release, safe_st
 from profiling.measuring.siblings import MOST_TRIES, Looked, Siblings, siblings
 
 BY_DEFAULT = RunOptions()
-# Steps beyond those asked for that may warm up.
+# Steps beyond those asked for that may warm up: blocks have found their places by then.
 MOST_TO_WARM = 7
 AGAIN = "making steps anew beside which the other thread of a core was busy"
 BY_ROUNDING = (

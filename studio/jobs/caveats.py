@@ -27,7 +27,7 @@ def not_of_screen(now: Studio, job: jobs.Job) -> str:
         if lost := left(job):
             return (
                 f"In the middle of this run {lost} left. All ops were placed anew on the devices"
-                " that stayed and all steps run again; the times are of that placement."
+                " that stayed, and it began again; the times are of that placement."
             )
         changed = current[name].origin.changed
         return f"The placement was {changed} after this run; run again to measure the new one."

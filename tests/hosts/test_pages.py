@@ -63,6 +63,7 @@ def test_a_run_goes_on_without_a_host_and_a_head_that_is_gone_is_told(copying, t
         until(lambda: latest(project).steps or not latest(project).is_live)
         for process in (*cluster.workers("delta"), cluster.raylet("delta")):
             kill(process)
+        assert latest(project).is_live, "it was over before that"
         until(lambda: not latest(project).is_live)
         job = latest(project)
         assert job.status == "done", job.message

@@ -100,7 +100,7 @@ def _losing(now: Studio, locked: bool) -> ResumeOptions:
 
 
 def _asked_losing(now: Studio) -> ResumeOptions:
-    """The same as it is set now."""
+    """Whether the switch for that is on now, drawn or not."""
     if not may_lose_hosts(now):
         return ResumeOptions()
     kept = choices.remembered(RESUME["resume"], ResumeOptions.resume)

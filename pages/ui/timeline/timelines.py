@@ -113,7 +113,7 @@ def _whose(now: Studio, run: Measured) -> str:
     if runs.of_placement((run.job,), now.placement) is not None:
         return f"a run of {name}, which is the same placement as {now.named.name}"
     if lost := caveats.left(run.job):
-        return f"a run of {name} that went on without {lost}"
+        return f"a run of {name} that began again without {lost}"
     if name == now.named.name:
         return f"a run of {name} before it was {now.named.origin.changed}"
     return f"a run of {name} and not of {now.named.name}, which is on the screen"

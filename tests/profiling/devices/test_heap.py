@@ -76,3 +76,10 @@ def test_what_was_measured_otherwise_counts_as_another_computer(monkeypatch, sai
         monkeypatch.setenv("MALLOC_ARENA_MAX", said)
     told = dict(backends.get("torch").libraries())
     assert ("what PyTorch's steps free" in told) == heap.is_ours() == (before and said is None)
+
+
+def test_where_nothing_is_kept_nobody_waits_for_an_end(monkeypatch):
+    monkeypatch.setattr(heap, "_kept", False)
+    # As on a system that has none.
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert heap.asks_for_pages(lambda: bytearray(1 << 24)) == (bytearray(1 << 24), False)

@@ -18,6 +18,7 @@ from placement.core.verb_options import RunOptions
 from placement.simulator.critical_path import critical_path
 from placement.simulator.simulate import simulate
 from profiling import backends
+from profiling.devices import heap
 from profiling.execution import execute as execution
 from profiling.execution.execute import execute
 from profiling.measuring.siblings import Siblings
@@ -146,6 +147,24 @@ def test_a_step_that_hangs_is_given_up(live, monkeypatch):
     monkeypatch.setattr(backends, "usable", lambda name: slow)
     with pytest.raises(RuntimeError, match=r"longer than 0\.1 s and was given up"):
         execute(problem, schedule, RunOptions(timeout_s=0.1), model=model)
+
+
+@pytest.mark.parametrize(
+    ("asking", "warmup", "taken"), [(0, 2, 2), (1, 2, 2), (4, 2, 5), (99, 2, 9), (99, 0, 0)]
+)
+def test_steps_that_still_ask_for_pages_warm_up_beyond_those_asked_for(
+    live, monkeypatch, asking, warmup, taken
+):
+    model, problem, schedule = live
+    asked = itertools.count()
+    before = heap.asks_for_pages
+
+    def pretends(step):
+        return before(step)[0], next(asked) < asking
+
+    monkeypatch.setattr(heap, "asks_for_pages", pretends)
+    run = execute(problem, schedule, RunOptions(steps=1, warmup=warmup), model=model)
+    assert next(asked) == taken and len(run.step_s) == 1
 
 
 def test_costs_of_other_kernels_are_refused(live, tmp_path):

@@ -1,26 +1,17 @@
 """Training over hosts: the losses of one computer to the bit, whoever leaves in the middle."""
 
-import threading
-import time
-from contextlib import ExitStack, closing, contextmanager
-
 import pytest
 
 import placement as pl
 from placement.advice.replacing import Policy, prepare
-from placement.core.verb_options import TrainOptions
 from profiling import backends
 from profiling.backends.base import DevicesLost
 from profiling.training.loop import Adjust, train
-from profiling.training.sites import LiveSite
 from tests.hosts import trainings
 from tests.hosts.trainings import is_same, trained
 from tests.hosts.two_nodes import kill
 from tests.profiling.live import problem_of
 from tests.profiling.training.test_training_live import HASTY, Pretending
-
-# Steps before a host is slowed, and in all.
-FREE_STEPS, SLOW_STEPS = 40, 300
 
 
 @pytest.fixture(scope="module")
@@ -81,49 +72,6 @@ def test_ops_move_between_hosts_when_one_slows(cluster, model):
     assert moved.losses == still.losses, "to the bit"
     first, then, *_ = ({(a, b) for _, a, b in move.ops_moved} for move in moved.moves)
     assert ("alpha/cpu:0", "beta/cpu:0") in first and ("beta/cpu:0", "alpha/cpu:0") in then
-
-
-def test_ops_leave_a_host_that_slows(cluster, model):
-    """Its process is stopped for most of the time, so that what it computes takes far longer."""
-    policy = Policy(placer="single", max_moves=10)
-    over = problem_of(model, cluster.machine())
-    prepare(over, policy)
-    with ExitStack() as stack:
-
-        class Site(LiveSite):
-            number = 0
-
-            def step(self):
-                if self.number == FREE_STEPS:
-                    stack.enter_context(slowed(cluster.own_worker("beta")))
-                self.number += 1
-                return super().step()
-
-        site = stack.enter_context(closing(Site(over, model, TrainOptions())))
-        adjust = Adjust(policy=policy, watch=HASTY)
-        found = train(over, trainings.drawn(over, 0, on=1), site, steps=SLOW_STEPS, adjust=adjust)
-    assert found.moves and set(found.moves[-1].placement.device_of.values()) == {"alpha/cpu:0"}
-
-
-@contextmanager
-def slowed(process):
-    """Let a process compute for a fifth of the time, as beside many others."""
-    over = threading.Event()
-
-    def go():
-        while not over.is_set():
-            process.suspend()
-            time.sleep(0.004)
-            process.resume()
-            time.sleep(0.001)
-
-    thread = threading.Thread(target=go)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def test_hosts_probe_their_own_devices(cluster, model):

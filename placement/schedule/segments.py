@@ -16,7 +16,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.core.schedule import Schedule, Segment
 from placement.schedule.calls import make_call_schedule
-from placement.schedule.order import kernel_order
+from placement.schedule.order import kernel_order, running_order, runs_as_declared
 from placement.schedule.stages import ROUNDING, Cut, fewest_calls
 from placement.simulator.condensed import Condensed, condense, ready_to_run
 from placement.simulator.flat import Flat, flatten
@@ -34,15 +34,17 @@ def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True)
     if problem.execution is Execution.CALL:
         return make_call_schedule(problem, placement)
     cut, merged = cuts_of(problem, placement, merge=merge)
-    if merged is cut:
-        return _schedule(problem, cut)
-    return _within_memory(problem, cut, merged)
+    instead = [cut] if merged.order.size < cut.order.size else []
+    if runs_as_declared(problem, placement, cut.device_of_kernel):
+        ranked = np.array(kernel_order(problem, placement, cut.device_of_kernel), dtype=np.int64)
+        instead.append(_cut(flatten(problem), cut.device_of_kernel, ranked))
+    return _within_memory(problem, merged, instead)
 
 
 def cuts_of(problem: Problem, placement: Placement, *, merge: bool = True) -> tuple[Cut, Cut]:
     """A placement cut at every crossing, and the same with neighbours merged where that helps."""
     device_of_kernel = problem.kernel_devices(placement)
-    order = np.array(kernel_order(problem, placement, device_of_kernel), dtype=np.int64)
+    order = np.array(running_order(problem, placement, device_of_kernel), dtype=np.int64)
     cut = _cut(flatten(problem), device_of_kernel, order)
     if not merge or problem.execution is not Execution.SEGMENT:
         return cut, cut
@@ -156,13 +158,12 @@ def _merged(condensed: Condensed, cut: Cut, pairs: Sequence[tuple[int, int]]) ->
     return Cut(cut.device_of_kernel, cut.kernels_in_order, into[cut.segment_of], order)
 
 
-def _within_memory(problem: Problem, cut: Cut, merged: Cut) -> Schedule:
-    """The merged schedule, unless it needs memory that the unmerged one does not."""
+def _within_memory(problem: Problem, cut: Cut, instead: Sequence[Cut]) -> Schedule:
+    """The schedule of a cut, unless it needs memory that another one does not."""
     from placement.core.violations import violations
 
-    schedule = _schedule(problem, merged)
-    if merged.order.size < cut.order.size and violations(problem, schedule):
-        unmerged = _schedule(problem, cut)
-        if not violations(problem, unmerged):
-            return unmerged
+    schedule = _schedule(problem, cut)
+    if instead and violations(problem, schedule):
+        others = (_schedule(problem, other) for other in instead)
+        return next((other for other in others if not violations(problem, other)), schedule)
     return schedule

@@ -1,12 +1,21 @@
 """Orders of execution, compiled, against their definitions in a few lines."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from placement.schedule.order import by_priority, kernel_order, upward_ranks
+from placement.core.violations import needed_bytes
+from placement.schedule.order import (
+    by_priority,
+    kernel_order,
+    order_of_ops,
+    spelled_order,
+    upward_ranks,
+)
 from placement.schedule.order_compiled import pop, push
+from placement.schedule.segments import make_schedule
 from tests.instances import random_devices, random_problem
 
 
@@ -63,6 +72,38 @@ def test_without_an_order_of_its_own_a_placement_runs_by_falling_rank(seed):
     device = problem.kernel_devices(placement)
     keys = [-r for r in ranks_by_definition(problem, device.tolist())]
     assert kernel_order(problem, placement, device) == order_by_definition(problem.kernels, keys)
+
+
+def kernels_of(schedule):
+    return [kernel for segment in schedule.segments for kernel in segment.kernels]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_on_one_device_segments_run_in_the_model_s_own_order(seed):
+    """With ops declared in any order that data allow; in one that a method decided, in that."""
+    problem = random_problem(seed, num_ops=20, num_devices=2, execution="segment")
+    placement = problem.placement_of([seed % 2] * problem.num_units)
+    assert kernels_of(make_schedule(problem, placement)) == [op.name for op in problem.kernels.ops]
+    assert order_of_ops(problem, placement) == tuple(op.name for op in problem.graph.ops)
+
+    ranked = spelled_order(problem, placement)
+    assert ranked != order_of_ops(problem, placement), "or this shows nothing"
+    assert kernels_of(make_schedule(problem, replace(placement, order=ranked))) == list(ranked)
+
+
+@pytest.mark.parametrize("seed", (5, 6, 17, 27, 38))
+def test_where_its_own_order_lacks_memory_one_device_runs_by_rank(seed):
+    problem = random_problem(seed, num_ops=12, num_devices=1, execution="segment")
+    placement = problem.placement_of([0] * problem.num_units)
+    ranked = replace(placement, order=spelled_order(problem, placement))
+    own, by_rank = (
+        needed_bytes(problem, make_schedule(problem, one))[0] for one in (placement, ranked)
+    )
+    (device,) = problem.machine.devices
+    tight = replace(device, memory_bytes=by_rank)
+    scarce = replace(problem, machine=replace(problem.machine, devices=(tight,)))
+    assert own > by_rank, "or this shows nothing"
+    assert kernels_of(make_schedule(scarce, placement)) == list(ranked.order)
 
 
 def test_the_heap_hands_out_by_key_and_then_by_item():

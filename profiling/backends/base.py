@@ -232,9 +232,11 @@ class Compiled(ABC):
 
     `sources[k]` names the source ops whose work kernel k does: empty for the runtime's own.
     `random_ops` names source ops that are random by definition. `renewals` are the state that a
-    step starts from and updates.
+    step starts from and updates. `keeps_order` says whether a segment runs its kernels in the
+    order of the schedule, or else in one that the runtime finds.
     """
 
+    keeps_order: ClassVar[bool] = False
     kernels: Graph
     sources: tuple[tuple[str, ...], ...]
     random_ops: tuple[str, ...]

@@ -261,15 +261,17 @@ def _contention(
 ) -> float:
     """How much slower two lanes compute at the same time than one: 0.1 for a tenth.
 
-    Together they run kernels by upward rank, as placements on several lanes do, and alone in the
-    model's order, as they were measured. So what the caches lose on the way between branches
-    counts, which is nothing for runtimes that order a segment themselves.
+    Where the runtime keeps the order of kernels they run by upward rank together, as placements on
+    several lanes do, and alone once more in the model's own, as they were measured. So what the
+    caches lose on the way to and fro between branches counts.
     """
-    names = [op.name for op in compiled.kernels.ops]
+    names = tuple(op.name for op in compiled.kernels.ops)
     if not names:
         return 0.0
-    ranked = tuple(names[k] for k in by_rank(compiled.kernels, kernel_s))
-    opened = [(pair[0], ranked), (pair[1], ranked), (pair[0], tuple(names))]
+    opened = [(device, names) for device in pair]
+    if compiled.keeps_order:
+        ranked = tuple(names[k] for k in by_rank(compiled.kernels, kernel_s))
+        opened = [*((device, ranked) for device in pair), opened[0]]
     programs = [compiled.open(Schedule((Segment(d.name, order),)), feeds) for d, order in opened]
     lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
     together = Lanes(lanes, len(pair), lambda i: programs[i].run(0))
@@ -284,9 +286,9 @@ def _contention(
     finally:
         release(programs, (together, *alone))
     together_s = [[step.end_s[i] - step.start_s[i] for step in both] for i in range(len(pair))]
-    *by_rank_s, as_measured_s = [[step.seconds for step in own] for own in each]
-    slower = 1.0 + contention_of(together_s, by_rank_s)
-    return slower * (1.0 + contention_of(by_rank_s[:1], [as_measured_s])) - 1.0
+    alone_s = [[step.seconds for step in own] for own in each]
+    by_order = slower(alone_s[0], alone_s[-1]) if compiled.keeps_order else 1.0
+    return contention_of(together_s, alone_s[: len(pair)], by_order)
 
 
 def by_rank(kernels: Graph, kernel_s: Floats) -> list[int]:
@@ -301,21 +303,28 @@ def by_rank(kernels: Graph, kernel_s: Floats) -> list[int]:
 
 
 def contention_of(
-    together_s: Sequence[Sequence[float]], alone_s: Sequence[Sequence[float]]
+    together_s: Sequence[Sequence[float]],
+    alone_s: Sequence[Sequence[float]],
+    by_order: float = 1.0,
 ) -> float:
     """How much slower lanes are together than alone, by lane the seconds of some steps each.
 
-    Of both the first quartile: what else computes, the page that shows this too, is oftener on one
-    of two cores than on one, and a median would count it as contention.
+    All are `by_order` times as long as in the model's own order.
 
     >>> round(contention_of([[11, 11, 11, 30, 30]], [[10, 10, 10, 10, 30]]), 6)
     0.1
     """
-    slower = [
-        np.percentile(together, UNDISTURBED) / np.percentile(alone, UNDISTURBED)
-        for together, alone in zip(together_s, alone_s, strict=True)
-    ]
-    return max(0.0, float(np.mean(slower)) - 1.0)
+    by_lane = [slower(*both) for both in zip(together_s, alone_s, strict=True)]
+    return max(0.0, by_order * float(np.mean(by_lane)) - 1.0)
+
+
+def slower(seconds: Sequence[float], than_s: Sequence[float]) -> float:
+    """How many times as long steps take as others.
+
+    Of both the first quartile: what else computes, the page that shows this too, is oftener on one
+    of two cores than on one, and a median would count it as contention.
+    """
+    return float(np.percentile(seconds, UNDISTURBED) / np.percentile(than_s, UNDISTURBED))
 
 
 def _alone(device: Device, num_segments: int, program: Program) -> Carried:

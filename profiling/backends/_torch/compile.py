@@ -22,6 +22,7 @@ from profiling.backends.base import Compiled, Feeds, Program, Renewal
 class TorchCompiled(Compiled):
     """See `profiling.backends.base.Compiled`."""
 
+    keeps_order = True
     kernels: Graph
     sources: tuple[tuple[str, ...], ...]
     random_ops: tuple[str, ...]

@@ -9,12 +9,15 @@ import pytest
 from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
 from placement.core.schedule import Schedule, Segment
+from placement.schedule.order import kernel_order
 from placement.simulator.simulate import step_time_s
 from profiling import backends
 from profiling.measuring.kernels import (
     Cancelled,
     as_one_call,
+    by_rank,
     call_overhead_s,
+    contention_of,
     moved_s,
     profile,
 )
@@ -32,6 +35,24 @@ def test_overhead_makes_kernels_and_one_call_the_whole():
 def test_no_kernel_takes_less_than_nothing():
     assert call_overhead_s(np.array([1.0, 50.0, 100.0]), 100.0) == pytest.approx(1.0)
     assert call_overhead_s(np.array([3.0]), 2.0) == 0.0, "one call says nothing about calls"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_lanes_are_timed_together_in_the_order_in_which_placements_run(seed):
+    problem = random_problem(seed, num_ops=20, num_devices=1)
+    kernel_s = problem.costs.compute_s[:, 0]
+    on_one = problem.placement_of([0] * problem.num_units)
+    ranked = kernel_order(problem, on_one, problem.kernel_devices(on_one))
+    assert by_rank(problem.kernels, kernel_s) == ranked
+    assert ranked != sorted(ranked), "or this shows nothing"
+
+
+def test_what_an_order_costs_counts_as_contention_and_noise_does_not():
+    together_s, alone_s = [[12.0] * 5, [11.0] * 5], [[11.0] * 5, [10.0] * 5]
+    as_declared = contention_of(together_s, alone_s)
+    assert as_declared == pytest.approx((12 / 11 + 11 / 10) / 2 - 1)
+    assert 1 + contention_of(together_s, alone_s, 1.1) == pytest.approx(1.1 * (1 + as_declared))
+    assert contention_of(alone_s, alone_s, 0.98) == 0.0, "an order may be quicker, lanes are not"
 
 
 def test_what_moves_to_an_accelerator_and_back_is_what_a_step_of_no_work_takes():

@@ -7,7 +7,7 @@ from placement.core import formatting
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective
 from placement.drawing.names import names_of
-from placement.schedule.order import moved, order_of_ops
+from placement.schedule.order import moved, spelled_order
 from placement.schedule.reordering import Blocked, broken_sequences, run_before
 from studio.project import edits
 from studio.project.facts import HAND, Facts
@@ -152,7 +152,7 @@ def order_step(now: Studio, ops: Sequence[str], before: Sequence[str]) -> edits.
         order = run_before(now.problem, now.placement, ops, before)
     except Blocked as error:
         raise ValueError(_why_blocked(now, error)) from error
-    if order == (now.placement.order or order_of_ops(now.problem, now.placement)):
+    if order == spelled_order(now.problem, now.placement):
         return None
     where = f"before {called(before[0])}" if before else "last on its device"
     named = called(ops[0]) if len(ops) == 1 else formatting.counted(len(ops), "op")

@@ -19,9 +19,9 @@ class Placement:
     """Device names by op name, for one graph (by fingerprint) and machine (by name).
 
     `order` lists source ops where a method decides the order of execution too; empty leaves it to
-    the default (falling upward rank, and the model's own order on one device alone). `calls` gives
-    the number of subgraph calls per device and `replicas` the copies of a device's part, where a
-    method decides them.
+    the default (falling upward rank; segments of one device alone run in the model's own order).
+    `calls` gives the number of subgraph calls per device and `replicas` the copies of a device's
+    part, where a method decides them.
     """
 
     graph: str

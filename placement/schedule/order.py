@@ -1,9 +1,9 @@
 """Orders of execution: every placement gets one, deterministic and topological.
 
 The order belongs to the placement. Where a method decided one, moving ops keeps it as it is; where
-it was left open, the ranks' is written down, so that further moves change the order of nothing
-else. What moves keeps its place in the order, which is valid on any device, because a move changes
-no dependency.
+it was left open, the one that the placement ran in until then is written down, so that a move
+changes the order of nothing else. What moves keeps its place in the order, which is valid on any
+device, because a move changes no dependency.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,27 +60,10 @@ def kernel_order(problem: Problem, placement: Placement, device_of_kernel: Ints)
     return by_priority(problem.kernels, keys)
 
 
-def runs_as_declared(problem: Problem, placement: Placement, device_of_kernel: Ints) -> bool:
-    """Whether kernels run in the model's own order: segments of one device whose order is open.
-
-    Nothing waits there, and kernels were measured in that order: it reads what has just been
-    written, where the ranks' goes to and fro between branches.
-    """
-    is_open = problem.execution is Execution.SEGMENT and not placement.order
-    return is_open and bool((device_of_kernel == device_of_kernel[:1]).all())
-
-
-def running_order(problem: Problem, placement: Placement, device_of_kernel: Ints) -> list[int]:
-    """Kernels in the order in which they run: `kernel_order`, or as they are declared."""
-    if runs_as_declared(problem, placement, device_of_kernel):
-        return by_priority(problem.kernels, [0.0] * len(problem.kernels.ops))
-    return kernel_order(problem, placement, device_of_kernel)
-
-
 def order_of_ops(problem: Problem, placement: Placement) -> tuple[str, ...]:
     """Source ops in the order in which a placement runs them, also where it leaves that open."""
     device_of_kernel = problem.kernel_devices(placement)
-    return problem.ops_in_order(running_order(problem, placement, device_of_kernel))
+    return problem.ops_in_order(kernel_order(problem, placement, device_of_kernel))
 
 
 def by_priority(graph: Graph, keys: Sequence[float] | Floats) -> list[int]:
@@ -113,14 +96,13 @@ def moved(problem: Problem, placement: Placement, device_of: Mapping[str, str]) 
 
 
 def spelled_order(problem: Problem, placement: Placement) -> tuple[str, ...]:
-    """The placement's order, or else falling upward rank, which is what suits several devices.
+    """The placement's order, or the one that it runs in by default.
 
     Under the execution "call" an open order stays open: there the calls are found, not listed.
     """
     if placement.order or problem.execution is Execution.CALL:
         return placement.order
-    device_of_kernel = problem.kernel_devices(placement)
-    return problem.ops_in_order(kernel_order(problem, placement, device_of_kernel))
+    return order_of_ops(problem, placement)
 
 
 def _with_room(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Problem
-from placement.schedule.order import kernel_order, order_of_ops, running_order
+from placement.schedule.order import kernel_order, spelled_order
 
 
 class Wait(NamedTuple):
@@ -44,7 +44,7 @@ def run_before(
     """
     devices = problem.kernel_devices(placement)
     engine: list[int] = problem.machine.places.engine[devices].tolist()
-    order = running_order(problem, placement, devices)
+    order = kernel_order(problem, placement, devices)
     lanes: dict[int, list[int]] = {}
     for k in order:
         lanes.setdefault(engine[k], []).append(k)
@@ -57,7 +57,7 @@ def run_before(
     at = next((i for i, k in enumerate(rest) if k in goal), len(rest))
     wanted = [*rest[:at], *(k for k in was if k in moving), *rest[at:]]
     if wanted == was:
-        return placement.order or order_of_ops(problem, placement)
+        return spelled_order(problem, placement)
     lanes[lane] = wanted
     # First without the other lanes, so that where data alone forbid it they are the reason.
     for sequences in ([wanted], list(lanes.values())):
@@ -80,7 +80,7 @@ def in_sequence(problem: Problem, placement: Placement) -> Placement:
     sequences and data contradict each other.
     """
     lanes = list(_pinned_lanes(problem, placement).values())
-    order = running_order(problem, placement, problem.kernel_devices(placement)) if lanes else []
+    order = kernel_order(problem, placement, problem.kernel_devices(placement)) if lanes else []
     at = {k: i for i, k in enumerate(order)}
     if all(at[a] < at[b] for lane in lanes for a, b in pairwise(lane)):
         return placement
@@ -93,7 +93,7 @@ def in_sequence(problem: Problem, placement: Placement) -> Placement:
 def broken_sequences(problem: Problem, placement: Placement) -> tuple[str, ...]:
     """The devices on which a placement runs ops in another order than the pinned one."""
     lanes = _pinned_lanes(problem, placement)
-    order = running_order(problem, placement, problem.kernel_devices(placement)) if lanes else []
+    order = kernel_order(problem, placement, problem.kernel_devices(placement)) if lanes else []
     at = {k: i for i, k in enumerate(order)}
     broken = (any(at[a] > at[b] for a, b in pairwise(lane)) for lane in lanes.values())
     return tuple(device for device, is_broken in zip(lanes, broken, strict=True) if is_broken)

@@ -8,6 +8,7 @@ longer.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.core.schedule import Schedule, Segment
 from placement.schedule.calls import make_call_schedule
-from placement.schedule.order import kernel_order, running_order, runs_as_declared
+from placement.schedule.order import kernel_order
 from placement.schedule.stages import ROUNDING, Cut, fewest_calls
 from placement.simulator.condensed import Condensed, condense, ready_to_run
 from placement.simulator.flat import Flat, flatten
@@ -30,25 +31,40 @@ MAX_MERGE_VISITS = 1_000_000
 
 
 def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True) -> Schedule:
-    """The schedule of a placement: in its order, cut at crossings, merged where that helps."""
+    """The schedule of a placement: in its order, cut at crossings, merged where that helps.
+
+    On one device alone an open order is the model's own.
+    """
     if problem.execution is Execution.CALL:
         return make_call_schedule(problem, placement)
     cut, merged = cuts_of(problem, placement, merge=merge)
-    instead = [cut] if merged.order.size < cut.order.size else []
-    if runs_as_declared(problem, placement, cut.device_of_kernel):
-        ranked = np.array(kernel_order(problem, placement, cut.device_of_kernel), dtype=np.int64)
-        instead.append(_cut(flatten(problem), cut.device_of_kernel, ranked))
-    return _within_memory(problem, merged, instead)
+    if _order_is_free(problem, placement, cut):
+        declared = replace(merged, kernels_in_order=np.arange(merged.kernels_in_order.size))
+        return _within_memory(problem, declared, merged)
+    if merged.order.size < cut.order.size:
+        return _within_memory(problem, merged, cut)
+    return _schedule(problem, merged)
 
 
 def cuts_of(problem: Problem, placement: Placement, *, merge: bool = True) -> tuple[Cut, Cut]:
     """A placement cut at every crossing, and the same with neighbours merged where that helps."""
     device_of_kernel = problem.kernel_devices(placement)
-    order = np.array(running_order(problem, placement, device_of_kernel), dtype=np.int64)
+    order = np.array(kernel_order(problem, placement, device_of_kernel), dtype=np.int64)
     cut = _cut(flatten(problem), device_of_kernel, order)
     if not merge or problem.execution is not Execution.SEGMENT:
         return cut, cut
     return cut, _MERGED[problem.objective](flatten(problem), cut)
+
+
+def _order_is_free(problem: Problem, placement: Placement, cut: Cut) -> bool:
+    """Whether nobody has said in what order kernels run, and nothing waits for any of them.
+
+    Segments then run them as they are declared, in which order they were measured, too: it reads
+    what has just been written, where ranks go to and fro between branches.
+    """
+    if problem.execution is not Execution.SEGMENT or placement.order or problem.sequences:
+        return False
+    return bool((cut.device_of_kernel == cut.device_of_kernel[:1]).all())
 
 
 def cut_value_s(problem: Problem, cut: Cut) -> float:
@@ -158,12 +174,14 @@ def _merged(condensed: Condensed, cut: Cut, pairs: Sequence[tuple[int, int]]) ->
     return Cut(cut.device_of_kernel, cut.kernels_in_order, into[cut.segment_of], order)
 
 
-def _within_memory(problem: Problem, cut: Cut, instead: Sequence[Cut]) -> Schedule:
-    """The schedule of a cut, unless it needs memory that another one does not."""
+def _within_memory(problem: Problem, cut: Cut, instead: Cut) -> Schedule:
+    """The schedule of a cut, unless it needs memory that the other one does not."""
     from placement.core.violations import violations
+    from placement.simulator.evaluator import can_overflow
 
     schedule = _schedule(problem, cut)
-    if instead and violations(problem, schedule):
-        others = (_schedule(problem, other) for other in instead)
-        return next((other for other in others if not violations(problem, other)), schedule)
+    if can_overflow(problem) and violations(problem, schedule):
+        other = _schedule(problem, instead)
+        if not violations(problem, other):
+            return other
     return schedule

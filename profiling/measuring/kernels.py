@@ -109,10 +109,10 @@ def profile(
     lanes = next((devices for devices in kinds.values() if len(devices) > 1), [])
     # Hosts share no memory, and what crosses between them is their links'.
     here = lanes and lanes[0].on_host and not backends.elsewhere(lanes)
-    together = lanes[:2] if here else []
-    if together:
-        alone = found[_kind(together[0])]
-        contention = _contention(compiled, together, feeds, alone.compute_s) if alone else 0.0
+    alone = found[_kind(lanes[0])] if here else None
+    together, by_order = lanes[:2] if alone else [], 1.0
+    if alone:
+        contention, by_order = _contention(compiled, together, feeds, alone.compute_s)
     else:
         contention = contention_between(compiled, linked, feeds, TIMEOUT_S)
     crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S) if together else None
@@ -123,6 +123,9 @@ def profile(
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
     shares = [one.beside for one in found.values() if one is not None and one.beside is not None]
     load = replace(meanwhile.load(), beside=max(shares, default=None))
+    # A rule that grows with every lane that computes is right for both at two lanes only.
+    if len(lanes) == 2:
+        contention = max(0.0, (1.0 + contention) * by_order - 1.0)
     return replace(_profile(model, linked, compiled, found, contention, all_cores_s), load=load)
 
 
@@ -258,16 +261,17 @@ def _with_links(
 
 def _contention(
     compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any], kernel_s: Floats
-) -> float:
-    """How much slower two lanes compute at the same time than one: 0.1 for a tenth.
+) -> tuple[float, float]:
+    """How much slower two lanes compute at the same time than one, 0.1 for a tenth; and how many
+    times as long a step takes by upward rank as in the model's own order.
 
-    Where the runtime keeps the order of kernels they run by upward rank together, as placements on
-    several lanes do, and alone once more in the model's own, as they were measured. So what the
-    caches lose on the way to and fro between branches counts.
+    The second is 1 where the runtime finds an order itself. Where it keeps that of a schedule,
+    placements on several lanes run by rank, or near it, and lose what is in the caches on the way
+    to and fro between branches, while kernels were measured as they are declared.
     """
     names = tuple(op.name for op in compiled.kernels.ops)
     if not names:
-        return 0.0
+        return 0.0, 1.0
     opened = [(device, names) for device in pair]
     if compiled.keeps_order:
         ranked = tuple(names[k] for k in by_rank(compiled.kernels, kernel_s))
@@ -288,7 +292,7 @@ def _contention(
     together_s = [[step.end_s[i] - step.start_s[i] for step in both] for i in range(len(pair))]
     alone_s = [[step.seconds for step in own] for own in each]
     by_order = slower(alone_s[0], alone_s[-1]) if compiled.keeps_order else 1.0
-    return contention_of(together_s, alone_s[: len(pair)], by_order)
+    return contention_of(together_s, alone_s[: len(pair)]), by_order
 
 
 def by_rank(kernels: Graph, kernel_s: Floats) -> list[int]:
@@ -303,19 +307,15 @@ def by_rank(kernels: Graph, kernel_s: Floats) -> list[int]:
 
 
 def contention_of(
-    together_s: Sequence[Sequence[float]],
-    alone_s: Sequence[Sequence[float]],
-    by_order: float = 1.0,
+    together_s: Sequence[Sequence[float]], alone_s: Sequence[Sequence[float]]
 ) -> float:
     """How much slower lanes are together than alone, by lane the seconds of some steps each.
-
-    All are `by_order` times as long as in the model's own order.
 
     >>> round(contention_of([[11, 11, 11, 30, 30]], [[10, 10, 10, 10, 30]]), 6)
     0.1
     """
     by_lane = [slower(*both) for both in zip(together_s, alone_s, strict=True)]
-    return max(0.0, by_order * float(np.mean(by_lane)) - 1.0)
+    return max(0.0, float(np.mean(by_lane)) - 1.0)
 
 
 def slower(seconds: Sequence[float], than_s: Sequence[float]) -> float:

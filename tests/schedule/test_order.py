@@ -2,18 +2,13 @@
 
 import random
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
 
 from placement.core.violations import needed_bytes
-from placement.schedule.order import (
-    by_priority,
-    kernel_order,
-    order_of_ops,
-    spelled_order,
-    upward_ranks,
-)
+from placement.schedule.order import by_priority, kernel_order, spelled_order, upward_ranks
 from placement.schedule.order_compiled import pop, push
 from placement.schedule.segments import make_schedule
 from tests.instances import random_devices, random_problem
@@ -75,35 +70,45 @@ def test_without_an_order_of_its_own_a_placement_runs_by_falling_rank(seed):
 
 
 def kernels_of(schedule):
-    return [kernel for segment in schedule.segments for kernel in segment.kernels]
+    return [segment.kernels for segment in schedule.segments]
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_on_one_device_segments_run_in_the_model_s_own_order(seed):
-    """With ops declared in any order that data allow; in one that a method decided, in that."""
-    problem = random_problem(seed, num_ops=20, num_devices=2, execution="segment")
-    placement = problem.placement_of([seed % 2] * problem.num_units)
-    assert kernels_of(make_schedule(problem, placement)) == [op.name for op in problem.kernels.ops]
-    assert order_of_ops(problem, placement) == tuple(op.name for op in problem.graph.ops)
+    """In one that a method decided, or that is pinned, in that; beside another device by rank."""
+    problem = random_problem(seed, num_ops=20, num_devices=2)
+    names = [op.name for op in problem.kernels.ops]
+    for device in (0, 1):
+        placement = problem.placement_of([device] * problem.num_units)
+        ranked = spelled_order(problem, placement)
+        assert list(ranked) != names, "or this shows nothing"
+        segments = kernels_of(make_schedule(problem, placement))
+        assert sorted(chain(*segments)) == sorted(names)
+        assert all(list(one) == sorted(one, key=names.index) for one in segments)
 
-    ranked = spelled_order(problem, placement)
-    assert ranked != order_of_ops(problem, placement), "or this shows nothing"
-    assert kernels_of(make_schedule(problem, replace(placement, order=ranked))) == list(ranked)
+        decided = replace(placement, order=ranked)
+        assert list(chain(*kernels_of(make_schedule(problem, decided)))) == list(ranked)
+        pinned = replace(problem, sequences=((problem.machine.devices[device].name, ranked),))
+        assert list(chain(*kernels_of(make_schedule(pinned, placement)))) == list(ranked)
+
+    spread = problem.placement_of(random_devices(problem, seed))
+    by_rank = replace(spread, order=spelled_order(problem, spread))
+    assert make_schedule(problem, spread) == make_schedule(problem, by_rank)
 
 
 @pytest.mark.parametrize("seed", (5, 6, 17, 27, 38))
 def test_where_its_own_order_lacks_memory_one_device_runs_by_rank(seed):
-    problem = random_problem(seed, num_ops=12, num_devices=1, execution="segment")
+    problem = random_problem(seed, num_ops=12, num_devices=1)
     placement = problem.placement_of([0] * problem.num_units)
     ranked = replace(placement, order=spelled_order(problem, placement))
     own, by_rank = (
         needed_bytes(problem, make_schedule(problem, one))[0] for one in (placement, ranked)
     )
+    assert own > by_rank, "or this shows nothing"
     (device,) = problem.machine.devices
     tight = replace(device, memory_bytes=by_rank)
     scarce = replace(problem, machine=replace(problem.machine, devices=(tight,)))
-    assert own > by_rank, "or this shows nothing"
-    assert kernels_of(make_schedule(scarce, placement)) == list(ranked.order)
+    assert make_schedule(scarce, placement) == make_schedule(problem, ranked)
 
 
 def test_the_heap_hands_out_by_key_and_then_by_item():

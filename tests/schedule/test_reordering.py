@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from placement.core.violations import violations
-from placement.schedule.order import running_order
+from placement.schedule.order import kernel_order
 from placement.schedule.reordering import Blocked, run_before
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import simulate
@@ -18,7 +18,7 @@ from tests.instances import random_devices, random_problem
 def lanes_of(problem, placement):
     """Kernels of each device in running order."""
     devices = problem.kernel_devices(placement).tolist()
-    order = running_order(problem, placement, problem.kernel_devices(placement))
+    order = kernel_order(problem, placement, problem.kernel_devices(placement))
     return {d: [k for k in order if devices[k] == d] for d in sorted(set(devices))}
 
 

@@ -8,7 +8,7 @@ import pytest
 import placement as pl
 from pages.ui.session.current import snapshot
 from placement.core.placement import placement_from_json
-from placement.schedule.order import kernel_order, moved, spelled_order
+from placement.schedule.order import kernel_order, moved, order_of_ops
 from placement.simulator.call_costs import loads_s
 from studio import editing
 from studio.project import edits, store
@@ -166,7 +166,7 @@ def test_a_move_writes_the_order_down_that_was_left_open(seed):
     placement = problem.placement_of([0] * problem.num_units)
     device = problem.kernel_devices(placement)
     open_order = kernel_order(problem, placement, device)
-    assert spelled_order(problem, placement) == tuple(
+    assert order_of_ops(problem, placement) == tuple(
         problem.kernels.ops[k].name for k in open_order
     )
     unit = problem.ops_of_unit[seed % problem.num_units]

@@ -12,12 +12,12 @@ from placement.core.schedule import Schedule, Segment
 from placement.schedule.order import kernel_order
 from placement.simulator.simulate import step_time_s
 from profiling import backends
+from profiling.measuring import kernels
 from profiling.measuring.kernels import (
     Cancelled,
     as_one_call,
     by_rank,
     call_overhead_s,
-    contention_of,
     moved_s,
     profile,
 )
@@ -47,12 +47,47 @@ def test_lanes_are_timed_together_in_the_order_in_which_placements_run(seed):
     assert ranked != sorted(ranked), "or this shows nothing"
 
 
-def test_what_an_order_costs_counts_as_contention_and_noise_does_not():
-    together_s, alone_s = [[12.0] * 5, [11.0] * 5], [[11.0] * 5, [10.0] * 5]
-    as_declared = contention_of(together_s, alone_s)
-    assert as_declared == pytest.approx((12 / 11 + 11 / 10) / 2 - 1)
-    assert 1 + contention_of(together_s, alone_s, 1.1) == pytest.approx(1.1 * (1 + as_declared))
-    assert contention_of(alone_s, alone_s, 0.98) == 0.0, "an order may be quicker, lanes are not"
+class Opened(Exception):
+    """Told by a model that is not run."""
+
+
+class Recording:
+    """A compiled model that notes the schedules it is asked for, and takes three at most."""
+
+    def __init__(self, kernels, keeps_order):
+        self.kernels, self.keeps_order, self.schedules = kernels, keeps_order, []
+
+    def open(self, schedule, feeds):
+        self.schedules.append([(s.device, s.kernels) for s in schedule.segments])
+        return self
+
+    def carried(self, lanes, num_segments):
+        raise Opened
+
+
+@pytest.mark.parametrize("keeps_order", [True, False])
+def test_where_an_order_is_kept_two_lanes_run_by_rank_and_one_as_declared(keeps_order):
+    problem = random_problem(3, num_ops=20, num_devices=1)
+    names = tuple(op.name for op in problem.kernels.ops)
+    kernel_s = problem.costs.compute_s[:, 0]
+    ranked = tuple(names[k] for k in by_rank(problem.kernels, kernel_s))
+    compiled = Recording(problem.kernels, keeps_order)
+    with pytest.raises(Opened):
+        kernels._contention(compiled, two_lanes().devices, {}, kernel_s)
+    on_both = [[("cpu:0", ranked)], [("cpu:1", ranked)], [("cpu:0", names)]]
+    as_declared = [[("cpu:0", names)], [("cpu:1", names)]]
+    assert compiled.schedules == (on_both if keeps_order else as_declared)
+
+
+@pytest.mark.parametrize(("num_lanes", "contention"), [(2, 1.2 * 1.1 - 1), (3, 0.2)])
+def test_what_an_order_costs_counts_as_contention_of_two_lanes(
+    num_lanes, contention, tmp_path, monkeypatch
+):
+    model, machine = diamond(tmp_path), two_lanes()
+    more = [replace(machine.devices[0], name=f"cpu:{n}") for n in range(2, num_lanes)]
+    machine = replace(machine, devices=(*machine.devices, *more))
+    monkeypatch.setattr(kernels, "_contention", lambda *_: (0.2, 1.1))
+    assert profile(model, machine).contention == pytest.approx(contention)
 
 
 def test_what_moves_to_an_accelerator_and_back_is_what_a_step_of_no_work_takes():

@@ -9,6 +9,7 @@ from placement.core.problem import Execution, Objective
 from placement.drawing.names import names_of
 from placement.schedule.order import moved, spelled_order
 from placement.schedule.reordering import Blocked, broken_sequences, run_before
+from placement.schedule.segments import make_schedule
 from studio.project import edits
 from studio.project.facts import HAND, Facts
 from studio.snapshot import Studio, violations_of
@@ -135,6 +136,12 @@ def beside(now: Studio, ops: Sequence[str], held: Sequence[str]) -> tuple[str, .
     return tuple(op for op in ops if device_of.get(op) in devices)
 
 
+def _runs_so(now: Studio, order: tuple[str, ...]) -> bool:
+    """Whether an order changes nothing: one device alone runs an open one as it is declared."""
+    ordered = dataclasses.replace(now.placement, order=order)
+    return make_schedule(now.problem, ordered) == make_schedule(now.problem, now.placement)
+
+
 def order_step(now: Studio, ops: Sequence[str], before: Sequence[str]) -> edits.Edit | None:
     """The step that orders ops as `reorder` does; None where they run like this already."""
     called = names_of(now.model.graph).of
@@ -152,7 +159,7 @@ def order_step(now: Studio, ops: Sequence[str], before: Sequence[str]) -> edits.
         order = run_before(now.problem, now.placement, ops, before)
     except Blocked as error:
         raise ValueError(_why_blocked(now, error)) from error
-    if order == spelled_order(now.problem, now.placement):
+    if order == spelled_order(now.problem, now.placement) and _runs_so(now, order):
         return None
     where = f"before {called(before[0])}" if before else "last on its device"
     named = called(ops[0]) if len(ops) == 1 else formatting.counted(len(ops), "op")

@@ -1,9 +1,9 @@
 """Orders of execution: every placement gets one, deterministic and topological.
 
 The order belongs to the placement. Where a method decided one, moving ops keeps it as it is; where
-it was left open, the one that the placement ran in until then is written down, so that a move
-changes the order of nothing else. What moves keeps its place in the order, which is valid on any
-device, because a move changes no dependency.
+it was left open, falling upward rank is written down, so that later moves change the order of
+nothing else. What moves keeps its place in the order, which is valid on any device, because a move
+changes no dependency.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,10 @@ def upward_ranks(problem: Problem, device_of_kernel: Ints) -> list[float]:
 
 
 def kernel_order(problem: Problem, placement: Placement, device_of_kernel: Ints) -> list[int]:
-    """Kernels in running order: the placement's own where it has one, else falling upward rank."""
+    """Kernels in the placement's order where it has one, else by falling upward rank.
+
+    They run so, but for an open order on one device alone (`segments.py`).
+    """
     if not placement.order:
         ranks = upward_ranks(problem, device_of_kernel)
         return by_priority(problem.kernels, [-r for r in ranks])
@@ -61,7 +64,7 @@ def kernel_order(problem: Problem, placement: Placement, device_of_kernel: Ints)
 
 
 def order_of_ops(problem: Problem, placement: Placement) -> tuple[str, ...]:
-    """Source ops in the order in which a placement runs them, also where it leaves that open."""
+    """Source ops in a placement's order, by falling upward rank where it leaves that open."""
     device_of_kernel = problem.kernel_devices(placement)
     return problem.ops_in_order(kernel_order(problem, placement, device_of_kernel))
 
@@ -96,7 +99,7 @@ def moved(problem: Problem, placement: Placement, device_of: Mapping[str, str]) 
 
 
 def spelled_order(problem: Problem, placement: Placement) -> tuple[str, ...]:
-    """The placement's order, or the one that it runs in by default.
+    """The placement's order, or falling upward rank.
 
     Under the execution "call" an open order stays open: there the calls are found, not listed.
     """

@@ -40,10 +40,8 @@ def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True)
     cut, merged = cuts_of(problem, placement, merge=merge)
     if _order_is_free(problem, placement, cut):
         declared = replace(merged, kernels_in_order=np.arange(merged.kernels_in_order.size))
-        return _within_memory(problem, declared, merged)
-    if merged.order.size < cut.order.size:
-        return _within_memory(problem, merged, cut)
-    return _schedule(problem, merged)
+        return _within_memory(problem, declared, merged, cut)
+    return _within_memory(problem, merged, cut)
 
 
 def cuts_of(problem: Problem, placement: Placement, *, merge: bool = True) -> tuple[Cut, Cut]:
@@ -57,10 +55,10 @@ def cuts_of(problem: Problem, placement: Placement, *, merge: bool = True) -> tu
 
 
 def _order_is_free(problem: Problem, placement: Placement, cut: Cut) -> bool:
-    """Whether nobody has said in what order kernels run, and nothing waits for any of them.
+    """Whether nobody has said in what order kernels run, and no other device waits for any.
 
-    Segments then run them as they are declared, in which order they were measured, too: it reads
-    what has just been written, where ranks go to and fro between branches.
+    Each segment then runs them as they are declared, in which order they were measured, too: it
+    reads what has just been written, where ranks go to and fro between branches.
     """
     if problem.execution is not Execution.SEGMENT or placement.order or problem.sequences:
         return False
@@ -174,14 +172,14 @@ def _merged(condensed: Condensed, cut: Cut, pairs: Sequence[tuple[int, int]]) ->
     return Cut(cut.device_of_kernel, cut.kernels_in_order, into[cut.segment_of], order)
 
 
-def _within_memory(problem: Problem, cut: Cut, instead: Cut) -> Schedule:
-    """The schedule of a cut, unless it needs memory that the other one does not."""
+def _within_memory(problem: Problem, cut: Cut, *instead: Cut) -> Schedule:
+    """The schedule of a cut, unless it needs memory that one of the others does not."""
     from placement.core.violations import violations
     from placement.simulator.evaluator import can_overflow
 
-    schedule = _schedule(problem, cut)
-    if can_overflow(problem) and violations(problem, schedule):
-        other = _schedule(problem, instead)
-        if not violations(problem, other):
-            return other
+    schedule, others = _schedule(problem, cut), [one for one in instead if one is not cut]
+    if others and can_overflow(problem) and violations(problem, schedule):
+        for other in (_schedule(problem, one) for one in others):
+            if not violations(problem, other):
+                return other
     return schedule

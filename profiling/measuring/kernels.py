@@ -124,7 +124,7 @@ def profile(
     shares = [one.beside for one in found.values() if one is not None and one.beside is not None]
     load = replace(meanwhile.load(), beside=max(shares, default=None))
     # A rule that grows with every lane that computes is right for both at two lanes only.
-    if len(lanes) == 2:
+    if len(lanes) == 2 == sum(d.on_host for d in machine.devices):
         contention = max(0.0, (1.0 + contention) * by_order - 1.0)
     return replace(_profile(model, linked, compiled, found, contention, all_cores_s), load=load)
 
@@ -277,9 +277,9 @@ def _contention(
         ranked = tuple(names[k] for k in by_rank(compiled.kernels, kernel_s))
         opened = [*((device, ranked) for device in pair), opened[0]]
     programs = [compiled.open(Schedule((Segment(d.name, order),)), feeds) for d, order in opened]
+    alone = [_alone(d, 1, program) for (d, _), program in zip(opened, programs, strict=True)]
     lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
     together = Lanes(lanes, len(pair), lambda i: programs[i].run(0))
-    alone = [_alone(d, 1, program) for (d, _), program in zip(opened, programs, strict=True)]
     try:
         for _ in range(WARMUP):
             taken_s = together.step(TIMEOUT_S).seconds

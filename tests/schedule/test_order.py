@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from placement.core.violations import needed_bytes
+from placement.core.violations import needed_bytes, violations
 from placement.schedule.order import by_priority, kernel_order, spelled_order, upward_ranks
 from placement.schedule.order_compiled import pop, push
 from placement.schedule.segments import make_schedule
@@ -109,6 +109,22 @@ def test_where_its_own_order_lacks_memory_one_device_runs_by_rank(seed):
     tight = replace(device, memory_bytes=by_rank)
     scarce = replace(problem, machine=replace(problem.machine, devices=(tight,)))
     assert make_schedule(scarce, placement) == make_schedule(problem, ranked)
+
+
+@pytest.mark.parametrize("seed", (9, 18, 23, 30))
+def test_an_accelerator_alone_is_cut_finer_where_that_takes_less_memory(seed):
+    """As declared it does not fit, nor by rank in as few segments."""
+    problem = random_problem(seed, num_ops=12, num_devices=2)
+    placement = problem.placement_of([1] * problem.num_units)
+    ranked = replace(placement, order=spelled_order(problem, placement))
+    ways = [make_schedule(problem, placement)]
+    ways += [make_schedule(problem, ranked, merge=merge) for merge in (True, False)]
+    *more, least = (needed_bytes(problem, way)[1] for way in ways)
+    assert least < min(more), "or this shows nothing"
+    host, device = problem.machine.devices
+    tight = replace(problem.machine, devices=(host, replace(device, memory_bytes=least)))
+    scarce = replace(problem, machine=tight)
+    assert not violations(scarce, make_schedule(scarce, placement))
 
 
 def test_the_heap_hands_out_by_key_and_then_by_item():

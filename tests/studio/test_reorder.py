@@ -1,5 +1,6 @@
 """What runs before what on a device, changed by hand: a step like any other, or one sentence."""
 
+import itertools
 import json
 
 import pytest
@@ -11,6 +12,7 @@ from placement.schedule.order import order_of_ops
 from studio import editing
 from studio.project import pins
 from tests.instances import canonical_file
+from tests.towers import save_towers
 from tests.workloads import diamond
 
 # In the canonical graph n3 and n4 read n1 alone, and n7 reads n3.
@@ -51,6 +53,36 @@ def test_a_new_order_is_a_step_of_a_copy_and_undo_takes_it_back(now):
     editing.redo(now())
     assert on_p1(now) == changed
     assert editing.reorder(now(), (ahead,), (behind,)) == "" and len(now().history.done) == 1
+
+
+def test_on_one_device_ops_move_to_where_ranks_would_have_them(project, tmp_path):
+    """There an open order is the model's own, not the one that a first move writes down."""
+    path = tmp_path / "towers.onnx"
+    save_towers(path)
+    project.change(machine="laptop-gpu", model_kind="path", model=str(path))
+    first = snapshot(project)
+    problem = first.problem
+    placed = problem.placement_of([0] * problem.num_units)
+    first.shelf.add("single", placed, "single")
+    first.shelf.choose("single")
+
+    def running():
+        segments = snapshot(project).simulated.schedule.segments
+        return [kernel for segment in segments for kernel in segment.kernels]
+
+    declared, ranked = running(), order_of_ops(problem, placed)
+    sources = problem.sources
+    of_op = {problem.graph.ops[i].name: k for k, ops in enumerate(sources) for i in ops}
+    kernel_at = {name: at for at, name in enumerate(declared)}
+    names = [op.name for op in problem.kernels.ops]
+    runs_at = {op: kernel_at[names[of_op[op]]] for op in ranked if op in of_op}
+    a, b = next(
+        (a, b) for a, b in itertools.pairwise(ranked) if runs_at.get(a, 0) > runs_at.get(b, 9e9)
+    )
+    editing.reorder(snapshot(project), (a,), (b,))
+    after = running()
+    assert after.index(names[of_op[a]]) < after.index(names[of_op[b]])
+    assert editing.reorder(snapshot(project), (a,), (b,)) == ""
 
 
 def refused(now, ops, before, match):

@@ -52,7 +52,7 @@ class Opened(Exception):
 
 
 class Recording:
-    """A compiled model that notes the schedules it is asked for, and takes three at most."""
+    """A compiled model that notes the schedules it is asked for."""
 
     def __init__(self, kernels, keeps_order):
         self.kernels, self.keeps_order, self.schedules = kernels, keeps_order, []
@@ -79,12 +79,13 @@ def test_where_an_order_is_kept_two_lanes_run_by_rank_and_one_as_declared(keeps_
     assert compiled.schedules == (on_both if keeps_order else as_declared)
 
 
-@pytest.mark.parametrize(("num_lanes", "contention"), [(2, 1.2 * 1.1 - 1), (3, 0.2)])
+@pytest.mark.parametrize(("cores", "contention"), [((), 1.2 * 1.1 - 1), ((1,), 0.2), ((2,), 0.2)])
 def test_what_an_order_costs_counts_as_contention_of_two_lanes(
-    num_lanes, contention, tmp_path, monkeypatch
+    cores, contention, tmp_path, monkeypatch
 ):
+    """With a third lane, of as many cores or of others, both would count twice."""
     model, machine = diamond(tmp_path), two_lanes()
-    more = [replace(machine.devices[0], name=f"cpu:{n}") for n in range(2, num_lanes)]
+    more = [replace(machine.devices[0], name="cpu:2", cores=num) for num in cores]
     machine = replace(machine, devices=(*machine.devices, *more))
     monkeypatch.setattr(kernels, "_contention", lambda *_: (0.2, 1.1))
     assert profile(model, machine).contention == pytest.approx(contention)

@@ -34,6 +34,7 @@ class Joined(Compiled):
     @classmethod
     def of(cls, parts: Mapping[str, Compiled], machine: Machine) -> "Joined":
         """A ValueError says why these runtimes cannot compute one step together."""
+        parts = {name: part.by_op() or part for name, part in parts.items()}
         (first, one), *others = parts.items()
         for name, other in others:
             differs = difference(first, one.kernels, name, other.kernels)

@@ -271,6 +271,12 @@ class Compiled(ABC):
         """
         return self
 
+    def by_op(self) -> "Compiled | None":
+        """The same model with one kernel for each source op; None where the runtime joins some in
+        any case.
+        """
+        return None
+
     def with_copies(self) -> "Compiled":
         """The same model, whose programs have all state in two places where one may be lost."""
         return self

@@ -141,20 +141,30 @@ def execute(
 def compiled_for(problem: Problem, model: Model) -> Compiled:
     """The model compiled for the problem's machine; a ValueError if its kernels are others."""
     compiled = backends.compiled(model, problem.machine)
-    known = {op.name for op in compiled.kernels.ops}
-    other = next((op.name for op in problem.kernels.ops if op.name not in known), None)
-    if other is not None or len(known) != len(problem.kernels.ops):
+    other = _unknown(problem, compiled)
+    # By formula, or measured before the runtime's adapter joined any.
+    if other and (by_op := compiled.by_op()) is not None and not _unknown(problem, by_op):
+        return by_op
+    if other:
         if problem.costs.origin == "analytic":
             raise ValueError(
                 "Costs by formula are of the ops of the file, and the runtime runs others, most of"
                 " them joined; measure the model first (on the command line, leave out --analytic)."
             )
-        what = f"kernel {other!r}" if other is not None else f"{len(problem.kernels.ops)} kernels"
         raise ValueError(
-            f"The costs speak of {what}, which the runtime does not make of this model here;"
+            f"The costs speak of {other}, which the runtime does not make of this model here;"
             " profile the model again."
         )
     return compiled
+
+
+def _unknown(problem: Problem, compiled: Compiled) -> str:
+    """What a problem has for kernels that are not those compiled; empty where they are the same."""
+    known = {op.name for op in compiled.kernels.ops}
+    other = next((op.name for op in problem.kernels.ops if op.name not in known), None)
+    if other is not None:
+        return f"kernel {other!r}"
+    return "" if len(known) == len(problem.kernels.ops) else f"{len(problem.kernels.ops)} kernels"
 
 
 def lanes_of(problem: Problem, tasks: Tasks) -> tuple[Lane, ...]:

@@ -1,6 +1,6 @@
-"""A PyTorch program as kernels: every aten op of the graph is one."""
+"""A PyTorch program compiled: its kernels, and programs that run schedules of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from placement.core.model import Model
 from placement.core.schedule import Schedule, Segment
 from placement.formats.torch.program import Node, TorchProgram, num_bytes
 from profiling.backends._torch.feeds import all_feeds
+from profiling.backends._torch.kernels import joined_ops, kernel_graph
 from profiling.backends._torch.memories import SpreadTorch
 from profiling.backends._torch.run import PlacedTorch, WholeTorch
 from profiling.backends.base import Compiled, Feeds, Program, Renewal
@@ -23,6 +24,7 @@ class TorchCompiled(Compiled):
     """See `profiling.backends.base.Compiled`."""
 
     keeps_order = True
+    graph: Graph
     kernels: Graph
     sources: tuple[tuple[str, ...], ...]
     random_ops: tuple[str, ...]
@@ -35,20 +37,25 @@ class TorchCompiled(Compiled):
     def of(cls, model: Model, machine: Machine, runtime: str) -> "TorchCompiled":
         program: Any = model.executable
         random = tuple(n.name for n in program.kernels if _is_random(n))
-        sources = tuple((op.name,) for op in model.graph.ops)
-        return cls(model.graph, sources, random, program, machine, runtime)
+        sources = joined_ops(model.graph, program)
+        kernels = kernel_graph(model.graph, sources)
+        return cls(model.graph, kernels, sources, random, program, machine, runtime)
 
     def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
         return all_feeds(self.program, seed, given)
 
     def open(self, schedule: Schedule, feeds: Feeds) -> Program:
-        return self._opened(schedule, (feeds,))
+        return self._opened(self._of_ops(schedule), (feeds,))
 
     def open_ring(
         self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
     ) -> tuple[Program, ...]:
-        first = self._opened(schedule, feeds, depth)
+        first = self._opened(self._of_ops(schedule), feeds, depth)
         return (first, *(first.beside() for _ in range(depth - 1)))
+
+    def by_op(self) -> "TorchCompiled":
+        each = tuple((op.name,) for op in self.graph.ops)
+        return replace(self, kernels=self.graph, sources=each)
 
     def in_python(self) -> "TorchCompiled":
         return replace(self, asked_for_python=True)
@@ -58,6 +65,32 @@ class TorchCompiled(Compiled):
             return WholeTorch(self.program, device, feeds)
         names = tuple(kernel.name for kernel in self.program.kernels)
         return self._opened(Schedule((Segment(device.name, names),)), (feeds,))
+
+    def _of_ops(self, schedule: Schedule) -> Schedule:
+        """The ops in the places of the kernels that run them; ops by themselves stay."""
+        if len(self.sources) == len(self.program.kernels):
+            return schedule
+        return Schedule(
+            tuple(
+                Segment(
+                    segment.device,
+                    tuple(op for kernel in segment.kernels for op in self._ops[kernel]),
+                )
+                for segment in schedule.segments
+            )
+        )
+
+    @cached_property
+    def _ops(self) -> Mapping[str, tuple[str, ...]]:
+        """The ops that a kernel runs, by its name; an op that is no kernel runs itself."""
+        each = {kernel.name: (kernel.name,) for kernel in self.program.kernels}
+        pairs = zip(self.kernels.ops, self.sources, strict=True)
+        return each | {kernel.name: ops for kernel, ops in pairs}
+
+    @cached_property
+    def _kernel_of(self) -> Mapping[str, str]:
+        pairs = zip(self.kernels.ops, self.sources, strict=True)
+        return {op: kernel.name for kernel, ops in pairs for op in ops}
 
     def _opened(
         self, schedule: Schedule, feeds: Sequence[Feeds], depth: int | None = None
@@ -95,13 +128,13 @@ class TorchCompiled(Compiled):
 
     @cached_property
     def renewals(self) -> tuple[Renewal, ...]:  # type: ignore[override]
-        program, nodes = self.program, self.program.nodes
+        program, nodes, kernel_of = self.program, self.program.nodes, self._kernel_of
         return tuple(
             Renewal(
                 held,
                 made,
-                program.maker[made].name,
-                tuple(reader.name for reader in nodes[held].users),
+                kernel_of[program.maker[made].name],
+                tuple(dict.fromkeys(kernel_of[reader.name] for reader in nodes[held].users)),
                 num_bytes(program.state[held]),
             )
             for held, made in program.updates

@@ -112,10 +112,9 @@ class Bench:
         if side.name == STUDIO:
             self.found.shares = shares.shares(page.page)
             totals: list[int] = []
-            painted, confirmed = edits.edits(
-                page.page, NUM_EDITS, lambda: totals.append(sum(page.received))
-            )
-            self.found.painted, self.found.confirmed = painted, confirmed
+            made = edits.edits(page.page, NUM_EDITS, lambda: totals.append(sum(page.received)))
+            self.found.painted, self.found.confirmed = made.painted, made.confirmed
+            self.found.held = made.held
             # The first edit starts a placement of its own, and the selection came before it.
             self.found.message_bytes = [b - a for a, b in pairwise(totals)]
 

@@ -34,6 +34,7 @@ class Found:
     pans: dict[str, list[float]] = field(default_factory=dict)
     painted: list[float] = field(default_factory=list)
     confirmed: list[float] = field(default_factory=list)
+    held: list[float] = field(default_factory=list)
     message_bytes: list[float] = field(default_factory=list)
     ghosts: list[float] = field(default_factory=list)
     started: list[float] = field(default_factory=list)
@@ -85,7 +86,11 @@ def wishes(found: Found) -> list[Wish]:
     if found.confirmed:
         rows.append(_at_most("3,000 ops, key to Python's repaint", found.confirmed, EDIT_S, "s"))
         size = _at_most("received per edit", found.message_bytes, MESSAGE_BYTES, "bytes")
-        rows += [Wish("3,000 ops, key to first repaint", tuple(found.painted), "s", "", None), size]
+        rows += [
+            Wish("3,000 ops, key to first repaint", tuple(found.painted), "s", "", None),
+            Wish("3,000 ops, of that the key was down", tuple(found.held), "s", "", None),
+            size,
+        ]
     if found.ghosts:
         what = f"{DRAGGED}, entering a device to the ghost of the timeline"
         rows.append(_at_most(what, found.ghosts, GHOST_S, "s"))

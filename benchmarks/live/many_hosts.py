@@ -180,15 +180,15 @@ def _seen(browser: "Browser", url: str, project: str) -> dict[str, list[float]]:
     """Seconds of one visit to the Studio page, and of one to the Devices page."""
     with watched(browser) as shown:
         opened_s = shown.settled(f"{url}/?project={project}", STUDIO, PATIENCE_S).page_s
-        painted_s, confirmed_s = edits.edits(shown.page, NUM_EDITS)
+        made = edits.edits(shown.page, NUM_EDITS)
     with watched(browser) as shown:
         there = f"{url}/devices?project={project}"
         devices_s = shown.settled(there, DEVICES, PATIENCE_S).page_s
     # The first edit starts a placement of its own.
     return {
         "open the project": [opened_s],
-        "an edit, painted": painted_s[1:],
-        "an edit, confirmed": confirmed_s[1:],
+        "an edit, painted": made.painted[1:],
+        "an edit, confirmed": made.confirmed[1:],
         "open the Devices page": [devices_s],
     }
 

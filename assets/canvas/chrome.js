@@ -16,7 +16,7 @@ const GESTURES = [
   ["Ctrl+Z, Ctrl+Y", "undo, redo (also U, Shift+U)"],
   ["Double-click, Enter, ⌫", "open or close a block"],
   ["Arrow keys, Space", "move the focus ring along edges; select what is in it"],
-  ["Right-click, M", "menu with all of this"],
+  ["Right-click, M", "menu of what can be done with the selection"],
   ["Drag, wheel, + − F", "move, zoom, show everything"],
   ["Esc", "cancel, then select nothing"],
 ];

@@ -52,6 +52,7 @@ class Menu {
       element("hr"),
       this.entry("Pin where it is", () => canvas.pinSelection(true), { hint: "P" }),
       this.entry("Unpin", () => canvas.pinSelection(false), { hint: "Del" }),
+      this.entry("Pin the order on its device", () => canvas.pinOrder(), { hint: "O" }),
       element("hr"),
     ];
   }

@@ -160,8 +160,9 @@ def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
         shown = " [shows its steps]" if row["pseudo_code"] else ""
         lines.append(f"{row['name']:14} {row['summary']}{shown}")
         for name, field in row["settings"].items():
-            ends = [f"{field[end]:g}" for end in ("low", "high") if end in field]
-            known = field.get("choices") or (ends and [" to ".join(ends)])
+            words = (("low", "from"), ("high", "up to"))
+            ends = [f"{word} {field[end]:g}" for end, word in words if end in field]
+            known = field.get("choices") or (ends and [" ".join(ends)])
             told = f" ({', '.join(known)})" if known else ""
             lines.append(f"{'':14}   --set {name}={field['default']}  {field['help']}{told}")
     return lines

@@ -45,7 +45,9 @@ def pin_order(now: Studio, ops: Sequence[str]) -> str:
     device_of, order = now.placement.device_of, order_of_ops(now.problem, now.placement)
     named = [d.name for d in now.machine.devices if any(device_of[op] == d.name for op in ops)]
     held = {d: tuple(op for op in order if device_of[op] == d) for d in named}
-    return _order_step(now, f"pin the order on {' and '.join(named)}", {**now.sequences, **held})
+    there = " and ".join(named)
+    told = _order_step(now, f"pin the order on {there}", {**now.sequences, **held})
+    return f"The order on {there} is pinned: methods and moves keep it. {told}".strip()
 
 
 def free_order(now: Studio, devices: Collection[str]) -> str:

@@ -109,7 +109,9 @@ def _times(now: Studio, answer: Why) -> None:
             }
         )
     origin = "estimated" if now.is_estimate else now.costs.split()[0]
-    with_others = f", with the {len(answer.along)} that move along" if answer.along else ""
+    number = len(answer.along)
+    goes = "moves" if number == 1 else "move"
+    with_others = f", with {formatting.counted(number, 'op')} that {goes} along" if number else ""
     st.markdown(
         f"Time on each device ({origin}{with_others})",
         help=glossary.IN_PART if len(answer.devices) > 1 else None,

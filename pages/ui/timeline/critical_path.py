@@ -150,23 +150,29 @@ def sentence(lever: Lever, of: spans.OpsOf, what: str, value_s: float, problem: 
     """One lever in plain words with its number."""
     name, where = glossary.plain(lever.name, 60), glossary.plain(lever.where.replace("->", " to "))
     link = glossary.plain(lever.name.replace("->", " to "))
-    condition = {
-        "segment": f"If {_work(lever, of, problem.graph)} on {where} computed in half the time",
-        "tensor": f"If {_tensor(lever, of, problem.graph)} from {where} were half as large",
-        "device": f"If {name} were twice as fast",
-        "link": f"If the link {link} were twice as fast",
-    }[lever.kind]
+    match lever.kind:
+        case "segment":
+            condition = f"If {_work(lever, of, problem)} on {where} computed in half the time"
+        case "tensor":
+            condition = f"If {_tensor(lever, of, problem.graph)} from {where} were half as large"
+        case "device":
+            condition = f"If {name} were twice as fast"
+        case _:
+            condition = f"If the link {link} were twice as fast"
     share = f" ({formatting.percent(lever.saves_s / value_s)})" if value_s else ""
     saved = formatting.seconds(lever.saves_s, problem.unit)
     return f"{condition}, the {what} would be **{saved} shorter**{share}."
 
 
-def _work(lever: Lever, of: spans.OpsOf, graph: Graph) -> str:
+def _work(lever: Lever, of: spans.OpsOf, problem: Problem) -> str:
     ops = of(Span("compute", lever.name, lever.where, 0.0, 0.0))
-    block = glossary.plain(spans.block_of(graph, ops), 60)
+    block = glossary.plain(spans.block_of(problem.graph, ops), 60)
     if block and len(ops) > 1:
         return f"the segment of {len(ops)} ops in {block}"
-    named = block or glossary.plain(ops[0] if ops else lever.name, 60)
+    # A segment has the name of the kernel that it runs first.
+    sources = problem.sources[problem.kernels.index[lever.name]]
+    first = problem.graph.ops[sources[0]].name if sources else lever.name
+    named = block or glossary.plain(first, 60)
     return f"the segment of {len(ops)} ops that begins with {named}" if len(ops) > 1 else named
 
 

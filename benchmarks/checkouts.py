@@ -1,10 +1,12 @@
 """Is one checkout of this project as fast as another? The same script in both, turn by turn.
 
-    python -m benchmarks.checkouts OLD NEW [--turns 8] [--keep REGEX] -- benchmarks.schedulers ...
+    python -m benchmarks.checkouts OLD NEW [--turns 8] [--keep REGEX] [--old-module MODULE]
+                                   -- benchmarks.schedulers ...
 
 What stands behind the two dashes is a module of this folder with its options; `--json` is added. In
 each turn a process of either checkout runs it, the other one first in every second turn. Every time
-that both print is compared: the median of the new ones over that of the old ones.
+that both print is compared, and every ratio of two times: the median of the new ones over that of
+the old ones. `--old-module` is what the old checkout calls the script, where that differs.
 """
 
 import json
@@ -17,8 +19,10 @@ from typing import Any
 
 from benchmarks._shared.figures import parser, ratio_of, show_figures
 
-# Numbers that are times, by their name or by the unit beside them.
-TIMES = r"_ns$|_us$|_ms$|_s$|median_(ns|us|ms|s)$"
+# Numbers that are times, or ratios of two, by their name or by the unit beside them.
+TIMES = r"_ns$|_us$|_ms$|_s$|median_(ns|us|ms|s)$|^ratio$"
+# Numbers that say what was timed.
+SAYING = ("threads", "segments")
 UNITS = ("ns", "us", "ms", "s")
 
 
@@ -31,7 +35,8 @@ def times(found: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float]]
         return
     if not isinstance(found, dict):
         return
-    words = (*path, *(x for k, x in found.items() if isinstance(x, str) and k != "wanted"))
+    said = (x for k, x in found.items() if isinstance(x, str) and k not in ("wanted", *SAYING))
+    words = (*path, *said, *(f"{k} {found[k]}" for k in SAYING if k in found))
     for key, value in found.items():
         if isinstance(value, dict | list):
             yield from times(value, (*words, key))
@@ -51,16 +56,18 @@ def answer(folder: str, command: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    made = parser(__doc__, turns=8, keep="")
+    made = parser(__doc__, turns=8, keep="", old_module="")
     made.add_argument("old", help="folder of the one checkout")
     made.add_argument("new", help="folder of the other")
     made.add_argument("command", nargs="+", metavar="-- MODULE", help="module and its options")
     given = made.parse_args()
     sides = {"old": given.old, "new": given.new}
+    module, *options = given.command
+    commands = {"old": [given.old_module or module, *options], "new": given.command}
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: {side: [] for side in sides})
     for turn in range(given.turns):
         for side in sorted(sides, reverse=bool(turn % 2)):
-            for what, seconds in answer(sides[side], given.command).items():
+            for what, seconds in answer(sides[side], commands[side]).items():
                 found[what][side].append(seconds)
     ratios = (
         ratio_of(what, by_side["new"], by_side["old"], "1.05 reached")

@@ -94,6 +94,9 @@ def test_devices_that_have_no_room_are_counted_and_one_press_away(new_page, proj
     page = new_page(project_about(machine="two-hosts-16gpu", model="onnx-squeezenet"))
     page.set_viewport_size({"width": 1280, "height": 720})
     settled(page)
+    # The picture follows the window, and what is in it for a while after that.
+    until(page, "p.stage.left + p.stage.width <= 1280 && p.stage.top + p.stage.height <= 720")
+    page.wait_for_timeout(600)
     before = drawn(page)
     chips, more = page.locator(".canvas .chip"), page.locator(".places .more")
     number = chips.count()

@@ -5,6 +5,7 @@ with its share of the time of the kernels that do its work.
 """
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from placement.constraints.fusion import mended
 from placement.core.graph import Graph
 from placement.core.placement import Placement
 from placement.core.problem import Problem, own_kernels
-from placement.core.schedule import Schedule
+from placement.core.schedule import Schedule, Segment
 from placement.costs.op_times import op_seconds
 from placement.schedule.segments import make_schedule
 
@@ -34,6 +35,18 @@ def source_schedule(problem: Problem, placement: Placement) -> Schedule:
     """Calls of source ops: cut at crossings, merged while the predicted step gets no longer."""
     own = problem if _is_own(problem) else on_sources(problem)
     return make_schedule(own, mended(own, placement))
+
+
+def schedule_of_ops(problem: Problem, schedule: Schedule) -> Schedule:
+    """A schedule of kernels as one of the ops that they run, in their order."""
+    graph, index = problem.graph, problem.kernels.index
+
+    def ops(segment: Segment) -> Iterator[str]:
+        for kernel in segment.kernels:
+            for i in problem.sources[index[kernel]]:
+                yield graph.ops[i].name
+
+    return Schedule(tuple(Segment(s.device, tuple(ops(s))) for s in schedule.segments))
 
 
 def _is_own(problem: Problem) -> bool:

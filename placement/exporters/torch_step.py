@@ -49,12 +49,14 @@ class TorchStep(Exporter):
     def export(self, export: Export, path: Path) -> None:
         import numpy as np
 
+        from placement.exporters._sources import schedule_of_ops
         from placement.exporters._torch.layout import Layout
         from placement.exporters._torch.model import program_of
         from placement.exporters._torch.text import module_text
 
         program, machine = program_of(export.model), export.problem.machine
-        layout = Layout(program, export.simulated.schedule, machine)
+        schedule = schedule_of_ops(export.problem, export.simulated.schedule)
+        layout = Layout(program, schedule, machine)
         text = module_text(program, layout.schedule, layout)
         about = {"model": export.model.graph.name, "placement": export.label, **_about(layout)}
         with bundle(path) as folder:

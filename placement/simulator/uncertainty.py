@@ -17,7 +17,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span
 
-DRIFT, BUSY_DRIFT, HAND_OVER_S = 0.06, 0.1, 1.5e-5
+DRIFT, BUSY_DRIFT, HAND_OVER_S = 0.05, 0.1, 1.5e-5
 # Of a normal distribution: standard deviations that hold nine of ten, and an interquartile range.
 NINE_OF_TEN, QUARTILES = 1.645, 1.349
 Range = tuple[float, float]

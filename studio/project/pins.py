@@ -36,7 +36,7 @@ def unpin(now: Studio, ops: Iterable[str]) -> str:
 
 
 def pin_order(now: Studio, ops: Sequence[str]) -> str:
-    """Hold the order of all ops on the devices that these are on. What to tell, if anything.
+    """Hold the order of all ops on the devices that these are on. What to tell.
 
     Methods keep it, and so do edits by hand, for the ops that stay on the device.
     """

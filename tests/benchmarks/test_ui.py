@@ -122,6 +122,7 @@ def test_limits_of_the_studio_alone():
         "30,000 ops, opened": False,
         "3,000 ops, key to Python's repaint": True,
         "3,000 ops, key to first repaint": None,
+        "3,000 ops, of that the key was down": None,
         "received per edit": False,
         "1,000 ops, entering a device to the ghost of the timeline": True,
         "Inception v2, start of the server to the settled picture": False,

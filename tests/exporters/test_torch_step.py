@@ -17,10 +17,12 @@ from placement.core.machine import Device, Link, Machine
 from placement.exporters import exporter, write
 from placement.exporters._torch import layout as _torch_layout
 from placement.exporters._torch.text import Literals, literal
+from placement.exporters.base import Export
 from profiling import backends
 from tests.exporters.bundles import script, unpacked
 from tests.exporters.exports import export_of, hostile_model
-from tests.exporters.torch_models import Attending, placed, training, with_gpus
+from tests.exporters.torch_models import Attending, Rereading, placed, training, with_gpus
+from tests.profiling.live import problem_of
 
 STEPS = 3
 # Runs the script of a folder where nothing of the studio can be imported.
@@ -76,6 +78,23 @@ def check_same(export, losses, state):
 @pytest.mark.parametrize(("name", "number"), [("seeing", 1), ("attending", 2), ("remembering", 1)])
 def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, number, tmp_path):
     export = placed(training(name), number)
+    folder = tmp_path / "step"
+    write(exporter("torch-step"), export, folder)
+    about = json.loads((folder / "step.json").read_text())
+    assert len(about["lanes"]) == 2
+    said = alone(folder, "--steps", STEPS, "--save", tmp_path / "after.npz")
+    losses = [np.float32(value) for value in re.findall(r"^step \d+: loss (\S+)$", said, re.M)]
+    with np.load(tmp_path / "after.npz", allow_pickle=False) as after:
+        check_same(export, losses, {row["name"]: after[row["key"]] for row in about["state"]})
+
+
+def test_a_step_whose_kernels_run_several_ops_is_the_same(tmp_path):
+    torch.manual_seed(0)
+    model = pl.from_torch(Rereading(), torch.randn(3, 5), training=True, optimizer="adam")
+    problem = problem_of(model, pl.machine_for(model, pl.machine("two-lanes")))
+    assert len(problem.kernels.ops) < len(model.graph.ops)
+    devices = np.random.default_rng(1).integers(0, 2, problem.num_units)
+    export = Export(model, problem, problem.placement_of(devices), "both")
     folder = tmp_path / "step"
     write(exporter("torch-step"), export, folder)
     about = json.loads((folder / "step.json").read_text())

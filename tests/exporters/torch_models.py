@@ -12,6 +12,19 @@ from placement.core.model import Model
 from placement.exporters import Export
 
 
+class Rereading(nn.Module):
+    """A weight and a bias that are used at several times, as in a recurrent network."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(5, 5)
+
+    def forward(self, x):
+        for _ in range(4):
+            x = torch.tanh(self.cell(x))
+        return x.square().sum()
+
+
 class Seeing(nn.Module):
     """An image and a word to classes: convolution, normalisation, a table of rows."""
 

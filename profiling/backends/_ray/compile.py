@@ -58,11 +58,20 @@ class RayCompiled(Compiled):
                     f" {model.graph.name!r}, as processors of different kinds do; use hosts of one"
                     " kind."
                 )
-        self.kernels: Graph = first.graph
-        self.sources, self.random_ops = first.sources, first.random_ops
-        self.renewals = first.renewals
-        self._has_copies = False
-        self._exchanged = first.exchanged
+        self._by_op, self._has_copies = first.by_op, False
+        self._take(first)
+
+    def _take(self, told: Kernels) -> None:
+        self.kernels: Graph = told.graph
+        self.sources, self.random_ops = told.sources, told.random_ops
+        self.renewals, self._exchanged = told.renewals, told.exchanged
+
+    def by_op(self) -> "RayCompiled | None":
+        if self._by_op is None:
+            return None
+        other = copy.copy(self)
+        other._take(self._by_op)
+        return other
 
     def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
         found: dict[str, Any] = self.cluster.ask(

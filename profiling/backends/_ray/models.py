@@ -22,13 +22,23 @@ ELSEWHERE = "elsewhere"
 
 @dataclass(frozen=True)
 class Kernels:
-    """What a host makes of a model: see `profiling.backends.base.Compiled`."""
+    """What a host makes of a model: see `profiling.backends.base.Compiled`.
+
+    `by_op` is the same with a kernel for each op, where there are fewer kernels than that.
+    """
 
     graph: Graph
     sources: tuple[tuple[str, ...], ...]
     random_ops: tuple[str, ...]
     renewals: tuple[Renewal, ...]
     exchanged: frozenset[str]
+    by_op: "Kernels | None" = None
+
+    @classmethod
+    def of(cls, compiled: Compiled) -> "Kernels":
+        graph = compiled.kernels
+        exchanged = frozenset(t.name for t in graph.tensors if compiled.exchanges(t))
+        return cls(graph, compiled.sources, compiled.random_ops, compiled.renewals, exchanged)
 
 
 @dataclass(frozen=True)
@@ -86,8 +96,10 @@ class Models:
 
     def kernels(self, key: str) -> Kernels:
         found = self[key].compiled
-        exchanged = frozenset(t.name for t in found.kernels.tensors if found.exchanges(t))
-        return Kernels(found.kernels, found.sources, found.random_ops, found.renewals, exchanged)
+        by_op = found.by_op()
+        if by_op is None or by_op.kernels is found.kernels:
+            return Kernels.of(found)
+        return replace(Kernels.of(found), by_op=Kernels.of(by_op))
 
     def probe(self, key: str) -> dict[str, float]:
         """Seconds of a fixed piece of work by device of this host."""

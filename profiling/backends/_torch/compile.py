@@ -134,7 +134,12 @@ class TorchCompiled(Compiled):
                 held,
                 made,
                 kernel_of[program.maker[made].name],
-                tuple(dict.fromkeys(kernel_of[reader.name] for reader in nodes[held].users)),
+                # The model's outputs are among the users, too.
+                tuple(
+                    dict.fromkeys(
+                        kernel_of[n.name] for n in nodes[held].users if n.name in kernel_of
+                    )
+                ),
                 num_bytes(program.state[held]),
             )
             for held, made in program.updates

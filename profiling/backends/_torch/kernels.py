@@ -1,43 +1,49 @@
 """A PyTorch program as kernels: every aten op is one, but for products that are summed at once.
 
-Where a weight is used at several times, its gradient is a sum of one product for each. A product
-and its sum between which a lane computes other things find their memory cold, which takes nearly
-twice as long on lanes that go to and fro between branches; run behind one another they do not. So
-such a pair is one kernel, with the views between them.
+Where a weight is used at several times, and where several ops read what a layer has made, a
+gradient is a sum of one product for each. A product and its sum between which a lane computes other
+things find their memory cold, which takes nearly twice as long on lanes that go to and fro between
+branches; run behind one another they do not. So such a pair is one kernel, with the views between
+them, and on one device.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from placement.core.graph import Graph, Op, Tensor
 from placement.formats.torch.program import TorchProgram
 
-# Kernels that read much and make what is as large as a weight.
+# What a gradient that is summed mostly comes from.
 _PRODUCTS = ("mm", "bmm", "sum")
 
 
 def joined_ops(graph: Graph, program: TorchProgram) -> tuple[tuple[str, ...], ...]:
+    """`joined` of a program's ops, with what it hands back in view."""
+    names = [name for _, name in (*program.outputs, *program.updates)]
+    return joined(graph, {program.maker[name].name for name in names if name in program.maker})
+
+
+def joined(graph: Graph, kept: Collection[str]) -> tuple[tuple[str, ...], ...]:
     """By kernel the ops that it runs, in order; kernels stand where their last op does.
 
-    A product joins the sum of gradients that alone reads it, directly or through views. Nothing
-    else reads what lies inside, so no two kernels can wait for each other. Of two products that a
-    sum adds, the one that is made last joins it.
+    A product joins the sum of gradients that alone reads it, directly or through views, where it
+    is the last thing that the sum waits for: else it would be held back for what comes later. What
+    ops make that are `kept` goes on elsewhere. Nothing else reads what lies inside, so no two
+    kernels wait for each other.
     """
-    kept = {name for _, name in (*program.outputs, *program.updates)}
-    joined: dict[int, list[int]] = {}
+    inside: dict[int, list[int]] = {}
     for i, op in enumerate(graph.ops):
-        if op.kind == "add" and op.phase == "backward":
-            chains = (_chain(graph, i, before, kept) for before in graph.predecessors[i])
-            joined[i] = max(chains, key=lambda chain: chain[:1], default=[])
-    inside = {i for chain in joined.values() for i in chain}
+        if op.kind == "add" and op.phase == "backward" and graph.predecessors[i]:
+            inside[i] = _chain(graph, i, max(graph.predecessors[i]), kept)
+    gone = {k for chain in inside.values() for k in chain}
     return tuple(
-        tuple(graph.ops[k].name for k in (*joined.get(i, ()), i))
+        tuple(graph.ops[k].name for k in (*inside.get(i, ()), i))
         for i in range(len(graph.ops))
-        if i not in inside
+        if i not in gone
     )
 
 
-def _chain(graph: Graph, sum_op: int, last: int, kept: set[str]) -> list[int]:
+def _chain(graph: Graph, sum_op: int, last: int, kept: Collection[str]) -> list[int]:
     """A product and the views behind it, up to the `last`, which only a sum reads; or nothing."""
     found = []
     group = graph.ops[sum_op].colocation_group

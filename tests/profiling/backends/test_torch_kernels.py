@@ -1,6 +1,7 @@
-"""Products that join the sums which alone read them: the same bits, and no kernel waits for two."""
+"""Products join the sums which alone read them: the same bits, and no two wait for each other."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,12 +9,15 @@ import torch
 from torch import nn
 
 import placement as pl
+from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule, Segment
 from placement.core.verb_options import RunOptions
 from profiling import backends
+from profiling.backends._torch.kernels import joined
 from profiling.devices.local import nominal_links
 from profiling.execution.execute import compiled_for, execute
+from tests.exporters.torch_models import Rereading
 from tests.profiling.live import problem_of, random_schedule
 
 LANES = tuple(
@@ -22,19 +26,6 @@ LANES = tuple(
 )
 TWO = Machine("two", LANES, nominal_links(LANES))
 JOINED = {"mm+add", "sum+add"}
-
-
-class Rereading(nn.Module):
-    """A weight and a bias that are used at several times, as in a recurrent network."""
-
-    def __init__(self):
-        super().__init__()
-        self.cell = nn.Linear(5, 5)
-
-    def forward(self, x):
-        for _ in range(4):
-            x = torch.tanh(self.cell(x))
-        return x.square().sum()
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +124,6 @@ def test_a_measured_profile_is_of_them_and_runs(model):
 
 
 def test_costs_of_single_ops_run_as_single_ops(model):
-    """By formula, and in projects that were measured before products were joined."""
     problem = pl.make_problem(model, TWO)
     assert len(problem.kernels.ops) == len(model.graph.ops)
     assert len(compiled_for(problem, model).kernels.ops) == len(model.graph.ops)
@@ -143,20 +133,79 @@ def test_costs_of_single_ops_run_as_single_ops(model):
 
 def test_state_is_renewed_by_kernels(model):
     compiled = backends.compiled(model, TWO)
+    assert compiled.renewals
     for renewal in compiled.renewals:
         assert {renewal.maker, *renewal.readers} <= compiled.kernels.index.keys()
 
 
-class Shown(nn.Module):
-    """A product with other readers than its sum, one that is an output, and a sum of a forward."""
+def graph_of(*ops, outputs=()):
+    """Ops of a backward pass, each a name, a kind, what it reads, and what else there is to say."""
+    made = [Op(name, kind, phase="backward", **more) for name, kind, _, more in ops]
+    readers = {name: tuple(n for n, _, reads, _ in ops if name in reads) for name, *_ in ops}
+    tensors = [Tensor(n, n, readers[n], 4, is_output=n in outputs) for n, *_ in ops]
+    return Graph("backward", tuple(made), tuple(tensors))
 
-    def forward(self, x, weight):
-        product = x @ weight
-        return product, product + x @ weight.t() + product.square()
+
+FIRST, PRODUCT = ("first", "tanh", (), {}), ("product", "mm", ("first",), {})
+VIEW = ("view", "t", ("product",), {"moved_bytes": 0.0})
 
 
-def test_products_that_others_see_stay_alone():
-    model = pl.from_torch(Shown(), (torch.randn(3, 3), torch.randn(3, 3)))
+def total(*reads, **more):
+    return ("total", "add", reads, more)
+
+
+@pytest.mark.parametrize(
+    ("ops", "kept", "found"),
+    [
+        ((FIRST, PRODUCT, total("first", "product")), (), ("product", "total")),
+        ((FIRST, PRODUCT, VIEW, total("first", "view")), (), ("product", "view", "total")),
+        ((FIRST, PRODUCT, total("product")), (), ("product", "total")),
+        # Of two products the one that is made last.
+        (
+            (FIRST, ("early", "mm", ("first",), {}), PRODUCT, total("early", "product")),
+            (),
+            ("product", "total"),
+        ),
+        # Held back for what comes later it would gain nothing.
+        ((FIRST, PRODUCT, ("late", "mul", ("first",), {}), total("product", "late")), (), ()),
+        ((FIRST, PRODUCT, total("first", "product")), ("product",), ()),
+        ((FIRST, PRODUCT, VIEW, total("first", "view")), ("view",), ()),
+        (
+            (FIRST, PRODUCT, total("first", "product"), ("other", "mul", ("product",), {})),
+            (),
+            (),
+        ),
+        ((FIRST, PRODUCT, VIEW, total("first", "view"), ("o", "mul", ("product",), {})), (), ()),
+        ((FIRST, PRODUCT, total("first", "product", colocation_group="g")), (), ()),
+        ((FIRST, PRODUCT, ("copy", "clone", ("product",), {}), total("first", "copy")), (), ()),
+        ((FIRST, ("product", "mul", ("first",), {}), total("first", "product")), (), ()),
+    ],
+)
+def test_what_joins_and_what_does_not(ops, kept, found):
+    graph = graph_of(*ops, outputs=kept)
+    kernels = joined(graph, kept)
+    assert [names for names in kernels if len(names) > 1] == ([found] if found else [])
+    assert sorted(name for names in kernels for name in names) == sorted(graph.index)
+
+
+def test_sums_of_a_forward_pass_are_as_they_were():
+    model = pl.from_torch(nn.Bilinear(3, 3, 3), (torch.randn(3, 3), torch.randn(3, 3)))
     compiled = backends.compiled(model, TWO)
     assert compiled.kernels is model.graph
     assert compiled.sources == tuple((op.name,) for op in model.graph.ops)
+
+
+def test_a_profile_of_single_ops_is_run_as_such(model):
+    """As in projects that were measured before products were joined."""
+    now = pl.profile(model, TWO)
+    num, each = len(model.graph.ops), len(TWO.devices)
+    before = replace(
+        now,
+        kernels=model.graph,
+        sources=tuple((op.name,) for op in model.graph.ops),
+        compute_s=tuple((1e-4,) * each for _ in range(num)),
+        spread=tuple((0.1,) * each for _ in range(num)),
+    )
+    problem = pl.make_problem(model, TWO, before)
+    schedule = pl.place(problem, "heft").schedule
+    assert execute(problem, schedule, RunOptions(steps=2, warmup=1), model=model).outputs_match

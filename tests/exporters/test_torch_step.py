@@ -75,9 +75,8 @@ def check_same(export, losses, state):
     assert not differ
 
 
-@pytest.mark.parametrize(("name", "number"), [("seeing", 1), ("attending", 2), ("remembering", 1)])
-def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, number, tmp_path):
-    export = placed(training(name), number)
+def check_alone(export, tmp_path):
+    """A step on two lanes, run where nothing of the studio can be imported, is the same."""
     folder = tmp_path / "step"
     write(exporter("torch-step"), export, folder)
     about = json.loads((folder / "step.json").read_text())
@@ -86,6 +85,12 @@ def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, n
     losses = [np.float32(value) for value in re.findall(r"^step \d+: loss (\S+)$", said, re.M)]
     with np.load(tmp_path / "after.npz", allow_pickle=False) as after:
         check_same(export, losses, {row["name"]: after[row["key"]] for row in about["state"]})
+
+
+@pytest.mark.parametrize(("name", "number"), [("seeing", 1), ("attending", 2), ("remembering", 1)])
+def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, number, tmp_path):
+    export = placed(training(name), number)
+    check_alone(export, tmp_path)
 
 
 def test_a_step_whose_kernels_run_several_ops_is_the_same(tmp_path):
@@ -95,14 +100,7 @@ def test_a_step_whose_kernels_run_several_ops_is_the_same(tmp_path):
     assert len(problem.kernels.ops) < len(model.graph.ops)
     devices = np.random.default_rng(1).integers(0, 2, problem.num_units)
     export = Export(model, problem, problem.placement_of(devices), "both")
-    folder = tmp_path / "step"
-    write(exporter("torch-step"), export, folder)
-    about = json.loads((folder / "step.json").read_text())
-    assert len(about["lanes"]) == 2
-    said = alone(folder, "--steps", STEPS, "--save", tmp_path / "after.npz")
-    losses = [np.float32(value) for value in re.findall(r"^step \d+: loss (\S+)$", said, re.M)]
-    with np.load(tmp_path / "after.npz", allow_pickle=False) as after:
-        check_same(export, losses, {row["name"]: after[row["key"]] for row in about["state"]})
+    check_alone(export, tmp_path)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

@@ -14,7 +14,7 @@ from placement.core.schedule import Schedule
 from placement.loaders import load
 from placement.schedule.segments import make_schedule
 from profiling import backends
-from profiling.backends.base import Backend
+from profiling.backends.base import Backend, Program
 from profiling.devices.cores import usable_cores
 
 CPU = "CPUExecutionProvider"
@@ -50,6 +50,17 @@ def random_schedule(problem: Problem, rng: np.random.Generator) -> Schedule:
     """Every unit on a device drawn by chance."""
     devices = rng.integers(0, problem.num_devices, problem.num_units)
     return make_schedule(problem, problem.placement_of(devices))
+
+
+def steps(program: Program, schedule: Schedule, num: int) -> list[dict[str, object]]:
+    """Outputs of some steps, each from the state that the one before has made."""
+    found = []
+    for _ in range(num):
+        for segment in range(len(schedule.segments)):
+            program.run(segment)
+        found.append(program.outputs())
+        program.advance()
+    return found
 
 
 def saved(folder: Path, nodes, inputs, outputs, weights=(), opset: int = 17) -> Model:

@@ -22,7 +22,7 @@ from profiling.devices.lanes import Lanes
 from profiling.execution.execute import execute, lanes_of
 from profiling.execution.stream import stream
 from profiling.measuring.reference import release, safe_step
-from tests.profiling.live import problem_of, random_schedule
+from tests.profiling.live import problem_of, random_schedule, steps
 
 NATIVELY = "Segments ran natively, without the interpreter's lock."
 LANES = tuple(Device(f"cpu:{i}", "cpu", "torch", "cpu") for i in range(2))
@@ -77,17 +77,6 @@ def trained(optimizer):
         targets=(torch.tensor([0, 2]),),
         optimizer=optimizer,
     )
-
-
-def steps(program, schedule, num):
-    """Outputs of some steps, each from the state that the one before has made."""
-    found = []
-    for _ in range(num):
-        for segment in range(len(schedule.segments)):
-            program.run(segment)
-        found.append(program.outputs())
-        program.advance()
-    return found
 
 
 @pytest.mark.parametrize("name", [*MODULES, "sgd", "momentum", "adam"])

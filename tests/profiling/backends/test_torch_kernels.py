@@ -18,7 +18,7 @@ from profiling.backends._torch.kernels import joined
 from profiling.devices.local import nominal_links
 from profiling.execution.execute import compiled_for, execute
 from tests.exporters.torch_models import Rereading
-from tests.profiling.live import problem_of, random_schedule
+from tests.profiling.live import problem_of, random_schedule, steps
 
 LANES = tuple(
     Device(f"cpu:{i}", "cpu", "torch", "cpu", flops_per_s=1e10, memory_bytes_per_s=1e10)
@@ -37,12 +37,7 @@ def model():
 def opened(compiled, schedule, num=3):
     """The outputs of some steps that follow one another."""
     program = compiled.open(schedule, compiled.feeds(0, {}))
-    found = []
-    for _ in range(num):
-        for segment in range(len(schedule.segments)):
-            program.run(segment)
-        found.append(program.outputs())
-        program.advance()
+    found = steps(program, schedule, num)
     program.close()
     return found
 

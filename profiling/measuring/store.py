@@ -1,9 +1,11 @@
 """Profiles on disk, under the fingerprints of graph and machine: a second opening is instant.
 
-SQLite in write-ahead mode, one connection per call, so that page and command line may use it at
-once. Content is the profile's JSON, compressed; a row that this version cannot read counts as
-missing, and a file that is no database is moved aside: a cache must never stop the work. For
-that it is also read where it cannot be written, and who measures goes on where it takes nothing.
+SQLite, one connection per call and one statement per transaction, so that page and command line
+may use it at once. The journal is SQLite's own: going over to write-ahead mode is refused without a
+wait where another process does so, too. Content is the profile's JSON, compressed; a row that this
+version cannot read counts as missing, and a file that is no database is moved aside: a cache must
+never stop the work. For that it is also read where it cannot be written, and who measures goes on
+where it takes nothing.
 """
 
 import errno
@@ -141,7 +143,6 @@ class ProfileStore:
     def _open(self) -> Iterator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as db, db:
-            db.execute("PRAGMA journal_mode=WAL")
             db.execute(_TABLE)
             yield db
 

@@ -223,3 +223,20 @@ def test_keys_go_through_every_tab_of_the_dock_press_what_is_there_and_go_out_of
         # Whatever tab is open, keys beside the dock are those of what has the focus.
         page.evaluate(f"walked = [document.querySelector('{BOX}')]")
         assert not unheard(page, [{"name": BOX}]), name
+
+
+def test_a_table_shows_the_focus_also_where_a_cell_of_it_has_taken_it_over(new_page, filled):
+    page = new_page(filled)
+    drawn(page)
+    open_tab(page, "Board")
+    table = page.locator(f".st-key-desk-dock {TABS['Board']} canvas").first
+    expect(table).to_be_visible()
+    settled(page)
+    expect(table).to_have_css("outline-style", "none")
+    page.get_by_role("tab", name="Board", exact=True).first.focus()
+    for _ in range(MOST):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('canvas, canvas *')"):
+            break
+    page.wait_for_function("document.activeElement.matches('canvas td')")
+    expect(table).to_have_css("outline-style", "solid")

@@ -235,35 +235,48 @@ def test_processes_lose_no_change(tmp_path):
     assert store.get(*key).all_cores_s == 45.0
 
 
+# All begin with a new file at once, again and again.
 PUT_MANY = """
-import json, sys
-from placement.core.profile import profile_from_json
-from profiling.measuring.store import ProfileStore
+import json, sys, time
 from dataclasses import replace
-store = ProfileStore(sys.argv[1])
+from pathlib import Path
+from placement.core.profile import profile_from_json
+from placement.files.output import NotWritten
+from profiling.measuring.store import ProfileStore
+folder, who, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 profile = profile_from_json(json.load(sys.stdin))
-for i in range(20):
-    store.put(replace(profile, graph=f"{sys.argv[2]}-{i}"))
-    assert store.get(f"{sys.argv[2]}-{i}", profile.machine.fingerprint) is not None
+lost = 0
+for file in range(20):
+    (folder / f"{file}-{who}").touch()
+    while len(list(folder.glob(f"{file}-*"))) < number:
+        time.sleep(0.001)
+    store = ProfileStore(folder / f"{file}.sqlite")
+    for i in range(4):
+        try:
+            store.put(replace(profile, graph=f"{who}-{i}"))
+            lost += store.get(f"{who}-{i}", profile.machine.fingerprint) is None
+        except NotWritten as error:
+            print(error, file=sys.stderr)
+            lost += 1
+sys.exit(lost)
 """
 
 
 def test_processes_share_a_store(tmp_path):
-    path = tmp_path / "p.sqlite"
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", PUT_MANY, str(path), str(n)],
+            [sys.executable, "-c", PUT_MANY, str(tmp_path), str(who), "4"],
             stdin=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[3],
         )
-        for n in range(4)
+        for who in range(4)
     ]
     for worker in workers:
         worker.stdin.write(json.dumps(small().to_json()))
         worker.stdin.close()
     assert [worker.wait() for worker in workers] == [0] * 4
-    assert ProfileStore(path).clear() == 80
+    assert [ProfileStore(tmp_path / f"{file}.sqlite").clear() for file in range(20)] == [16] * 20
 
 
 def test_age():

@@ -25,7 +25,7 @@ from studio.project.facts import HAND, origin_of
 from studio.snapshot import Studio
 from studio.standings import Measured, Standing
 
-# What columns are called, with their explanations; the unit of a time follows its name.
+# What columns are called, with their explanations.
 HELP = {
     "Predicted": (
         "Simulated, with the times named below the board and for the goal chosen now. What lies"
@@ -49,14 +49,16 @@ MS, ROW = 1e-3, 35
 # A longer board scrolls inside; half of a row says so.
 MAX_HEIGHT = 40 * ROW + ROW // 2
 WIDTHS = {
-    "Predicted": 86,
-    "Fastest ≥": 80,
+    "Predicted": 110,
+    "Fastest ≥": 110,
     "Gap": 70,
     "Proven": 66,
     "Measured": 156,
     "Error": 70,
     "Search": 80,
 }
+# Those that are times of a placement, in one unit.
+IN_UNIT = {"Predicted", "Fastest ≥", "Measured"}
 # The key of the menu of who searches, by the option's name.
 SEARCH_ON = {"search_on": "compare-search-on"}
 
@@ -209,12 +211,12 @@ def _start_chosen(names: Sequence[str], limit_s: float) -> None:
 
 
 def _board(now: Studio, rows: Sequence[Standing]) -> None:
-    scale_s, _ = _unit(rows, now)
+    scale_s, unit = _unit(rows, now)
     least_s = min((row.value_s for row in rows), default=0.0)
     number = "%.2f" if least_s >= 10 * scale_s else "%.3f"
     # Widths are in pixels, which know nothing of how large the presenter's letters are.
     enlarged = choices.ENLARGED if choices.presenting() else 1.0
-    config = _columns(number, enlarged)
+    config = _columns(number, unit, enlarged)
     if choices.may_write():
         config["Open"] = st.column_config.ButtonColumn(
             key="board-open",
@@ -256,8 +258,11 @@ def by_note(rows: Sequence[Standing]) -> dict[str, list[str]]:
     return found
 
 
-def _columns(number: str, enlarged: float) -> dict[str, Column]:
-    """Columns that fit beside each other on a small screen; `number` is how times are written."""
+def _columns(number: str, unit: str, enlarged: float) -> dict[str, Column]:
+    """Columns that fit beside each other on a small screen.
+
+    `number` is how times are written, and `unit` what they are in.
+    """
     column = st.column_config
     formats = {
         "Predicted": number,
@@ -268,12 +273,15 @@ def _columns(number: str, enlarged: float) -> dict[str, Column]:
     config: dict[str, Column] = {"Placement": column.TextColumn(width=round(160 * enlarged))}
     for name, width_px in WIDTHS.items():
         width = round(width_px * enlarged)
+        label = f"{name} ({unit})" if name in IN_UNIT else name
         if name in formats:
-            config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
+            config[name] = column.NumberColumn(
+                label, help=HELP[name], format=formats[name], width=width
+            )
         else:
             # Of a figure with a word behind it the word may be cut off, never the figure.
             side: Literal["left", "right"] = "left" if name == "Measured" else "right"
-            config[name] = column.TextColumn(help=HELP[name], width=width, alignment=side)
+            config[name] = column.TextColumn(label, help=HELP[name], width=width, alignment=side)
     return config
 
 

@@ -9,12 +9,14 @@ machine with one such device lets all sessions share one pool that keeps spinnin
 
 import contextlib
 import functools
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from placement.core.machine import Device, Machine
+from profiling.devices.cores import can_pin, usable_cores
 
 CPU = "CPUExecutionProvider"
 STOP_SPINNING = "session.force_spinning_stop", "1"
@@ -81,15 +83,31 @@ def for_device(device: Device, level: str, alone: bool) -> Any:
 
 
 def lane_entries(device: Device, alone: bool) -> dict[str, str]:
-    """What the options of a session on a lane of the CPU say, by onnxruntime's own words."""
+    """What the options of a session on a lane of the CPU say, by onnxruntime's own words.
+
+    Threads of a device with all cores have one each, too, as onnxruntime's own default is: else one
+    that has slept wakes on the core of the one that wakes it, and a step takes up to three times
+    as long.
+    """
     entries = {}
     if not alone:
         entries["session.use_env_allocators"] = "1"
-    pinned = device.core_ids[1:]
+    pinned = (device.core_ids or _cores_of_all(device))[1:]
     if pinned and not _shared_pool:
         affinity = ";".join(str(core + 1) for core in pinned)
         entries["session.intra_op_thread_affinities"] = affinity
     return entries
+
+
+def _cores_of_all(device: Device) -> tuple[int, ...]:
+    """The cores of a device that has all of this computer; nothing for others.
+
+    Where a container has a share of more cores than it may keep busy, the system chooses.
+    """
+    if not can_pin() or device.cores != len(os.sched_getaffinity(0)):
+        return ()
+    cores = usable_cores()
+    return cores if device.cores == len(cores) else ()
 
 
 @functools.cache

@@ -1,8 +1,10 @@
 """The helpers of the backend for onnxruntime: names, sources, buffers, sessions, folders."""
 
+import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from placement.core.graph import Graph
-from placement.core.machine import Machine
+from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule, Segment
 from placement.loaders import load
 from profiling import backends
@@ -117,3 +119,28 @@ def test_folders_of_dead_processes_go_when_the_next_is_made(tmp_path, monkeypatc
     left.mkdir()
     kept = Folder()
     assert list(tmp_path.iterdir()) == [kept.path]
+
+
+THREADS = Path("/proc/self/task")
+
+
+@pytest.mark.skipif(not THREADS.is_dir(), reason="this system does not list a process's threads")
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_threads_of_a_device_with_all_cores_have_one_each(tmp_path, is_whole):
+    """Of one with fewer, which is not told where, the system chooses."""
+    cores = os.sched_getaffinity(0)
+    number = len(cores) if is_whole else len(cores) + 1
+    device = Device("cpu", runtime="onnxruntime", provider=sessions.CPU, cores=number)
+    nodes = [helper.make_node("Exp", ["x"], ["y"])]
+    model = saved(tmp_path, nodes, {"x": [4]}, {"y": [4]})
+    compiled = backends.get("onnxruntime").compile(model, Machine("one", (device,)))
+    before = set(THREADS.iterdir())
+    program = compiled.unplaced(device, compiled.feeds(0, {}))
+    others = [os.sched_getaffinity(int(t.name)) for t in set(THREADS.iterdir()) - before]
+    program.close()
+    assert len(others) == number - 1
+    if is_whole:
+        # The first one is left to the thread that runs the session.
+        assert sorted(core for mask in others for core in mask) == sorted(cores)[1:]
+    else:
+        assert all(mask == cores for mask in others)

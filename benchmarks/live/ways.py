@@ -13,6 +13,7 @@ import json
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,11 @@ import numpy as np
 import placement as pl
 from benchmarks._shared.figures import named, table
 from benchmarks.live.fidelity import models
-from placement.compiled.jit import jit
 from placement.core.graph import Ints
 from placement.core.machine import Device
 from placement.core.model import Model
 from profiling.devices.cores import usable_cores
 from profiling.devices.lanes import Lane, Lanes
-from profiling.devices.lanes_compiled import now_ns
 from profiling.devices.native import functions_of
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
@@ -46,25 +45,31 @@ COLUMNS = {
 }
 
 
-@jit
-def take_turns(number: int, rounds: int, line: Ints, functions: Ints, now: Ints) -> int:
-    """Nanoseconds of so many rounds in which two threads write a line of memory in turns.
+def compiled_turns() -> Callable[..., int]:
+    from placement.compiled.jit import jit
+    from profiling.devices.lanes_compiled import now_ns
 
-    The clock is read between two tries, so that the line is read anew.
-    """
-    begun_ns = now_ns(functions, now)
-    for i in range(rounds):
-        while line[0] != 2 * i + number:
-            now_ns(functions, now)
-        line[0] += 1
-    return now_ns(functions, now) - begun_ns
+    @jit
+    def take_turns(number: int, rounds: int, line: Ints, functions: Ints, now: Ints) -> int:
+        """Nanoseconds of so many rounds in which two threads write a line of memory in turns.
+
+        The clock is read between two tries, so that the line is read anew.
+        """
+        begun_ns = now_ns(functions, now)
+        for i in range(rounds):
+            while line[0] != 2 * i + number:
+                now_ns(functions, now)
+            line[0] += 1
+        return now_ns(functions, now) - begun_ns
+
+    return take_turns
 
 
 class Way:
     """Two threads on the first two cores."""
 
     def __init__(self) -> None:
-        self._functions = functions_of()
+        self._take_turns, self._functions = compiled_turns(), functions_of()
         # Cores fetch two lines of 64 bytes at once.
         self._line, self._now = np.zeros(16, np.int64), np.zeros((2, 16), np.int64)
         self._took_ns = [0, 0]
@@ -80,7 +85,7 @@ class Way:
 
     def _turns(self, number: int) -> None:
         now = self._now[number]
-        self._took_ns[number] = take_turns(number, ROUNDS, self._line, self._functions, now)
+        self._took_ns[number] = self._take_turns(number, ROUNDS, self._line, self._functions, now)
 
 
 def rows(model: Model, seconds: float) -> list[dict[str, Any]]:

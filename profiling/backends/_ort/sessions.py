@@ -85,9 +85,9 @@ def for_device(device: Device, level: str, alone: bool) -> Any:
 def lane_entries(device: Device, alone: bool) -> dict[str, str]:
     """What the options of a session on a lane of the CPU say, by onnxruntime's own words.
 
-    Threads of a device with all cores have one each, too, as onnxruntime's own default is: else one
-    that has slept wakes on the core of the one that wakes it, and a step takes up to three times
-    as long.
+    Threads of a device with all cores have one each, too, but for those of a shared pool: else one
+    that has slept may wake on the core of the one that wakes it, and a step of a small network
+    takes about twice as long.
     """
     entries = {}
     if not alone:

@@ -150,7 +150,7 @@ class ProfileStore:
         number = 1
         while (aside := self.path.with_name(f"{self.path.name}.broken-{number}")).exists():
             number += 1
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in ("", "-journal", "-wal", "-shm"):
             part = self.path.with_name(self.path.name + suffix)
             with suppress(FileNotFoundError):
                 part.replace(aside.with_name(aside.name + suffix))

@@ -11,10 +11,12 @@ seed N draws (`_fidelity/drawn.py`), which nobody chose. The error is predicted 
 measured median - 1. "Drift removed" is the absolute error of all but the lanes alone, once
 predictions are scaled by what these take beside their prediction: that is by how much the computer
 has changed since the profile. Turns during which the other hardware thread of a core was busy are
-made anew, as in a run, where that is seldom. "Disturbed" in a row is the share of its profile that
-others may have disturbed. Rank correlation is taken over placements whose measured intervals (95 %
-of the median) do not overlap; "in range" are the measured medians inside the range that is shown
-beside a prediction. `--again` reads rows that were written.
+made anew, as in a run, where that is seldom. Where cores are elsewhere than when the model was
+measured, which a run says ("core_to_core_ns" in a row), all of it is measured anew, as a run
+advises, and the first rows stand apart ("cores moved"). "Disturbed" in a row is the share of its
+profile that others may have disturbed. Rank correlation is taken over placements whose measured
+intervals (95 % of the median) do not overlap; "in range" are the measured medians in the range that
+is shown beside a prediction. `--again` reads rows that were written.
 Files are opened in this process, not in a confined one: give it those of people you trust.
 """
 
@@ -35,6 +37,8 @@ from benchmarks._fidelity.placements import KINDS, schedules
 from benchmarks._shared import turns
 from benchmarks._shared.figures import named, table
 from placement import loaders
+from placement.advice.drift import have_moved
+from placement.core.load import Load
 from placement.core.model import Model
 from placement.schedule.simulated import Simulated, simulate_schedule
 from profiling.execution.execute import compiled_for
@@ -43,6 +47,8 @@ from profiling.measuring.siblings import siblings
 
 # Steps of the whole CPU for each round of the others.
 WHOLE_STEPS = 4
+# So often a network is measured anew because the cores had moved since its profile.
+ANEW = 2
 COLUMNS = {
     "model": "{model}",
     "placement": "{placement}",
@@ -72,22 +78,39 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
     whole_cpu = pl.place(alone, "single")
     cases["whole CPU"] = ("whole CPU", alone, whole_cpu.schedule)
     on_lanes = {n: s for n, (_, p, s) in cases.items() if p is problem}
-    beside = siblings(lanes.devices)
+    beside = siblings(lanes.devices, core_to_core_s=_core_to_core_s(problem.costs.load))
     with turns.opened(problem, compiled_for(problem, model), on_lanes) as steps:
         times_s = turns.turn_by_turn(steps, rounds, beside=beside)
     ran = pl.run(model, alone, whole_cpu.placement, steps=WHOLE_STEPS * rounds)
     times_s["whole CPU"] = list(ran.measured.step_s)
     print(
-        f"{model.graph.name}: {beside.num_again} rounds more than {rounds}, because siblings of the"
-        f" cores were busy; of what counts {beside.share or 0.0:.0%} is beside one.",
+        f"{model.graph.name}: {beside.num_again} rounds more than {rounds}, because cores were"
+        f" shared or moved; of what counts {beside.share or 0.0:.0%} is beside a busy sibling.",
         file=sys.stderr,
         flush=True,
     )
+    apart_ns = _furthest_moved_ns(
+        (_core_to_core_s(problem.costs.load), beside.core_to_core_s),
+        (_core_to_core_s(alone.costs.load), _core_to_core_s(ran.measured.load)),
+    )
     return [
         _row(model.graph.name, kind, name, simulate_schedule(p, s), times_s[name])
-        | {"disturbed": p.costs.load.disturbed if p.costs.load else 1.0}
+        | {
+            "disturbed": p.costs.load.disturbed if p.costs.load else 1.0,
+            "core_to_core_ns": apart_ns,
+        }
         for name, (kind, p, s) in cases.items()
     ]
+
+
+def _core_to_core_s(load: Load | None) -> float | None:
+    return None if load is None else load.core_to_core_s
+
+
+def _furthest_moved_ns(*pairs: tuple[float | None, float | None]) -> list[float] | None:
+    """How far apart cores were when something was measured and when it ran, where most differs."""
+    known = [[round(then_s * 1e9, 1), round(s * 1e9, 1)] for then_s, s in pairs if then_s and s]
+    return max(known, key=lambda pair: max(pair) / min(pair), default=None)
 
 
 def _row(
@@ -137,6 +160,11 @@ def spearman(found: Sequence[Mapping[str, Any]]) -> tuple[float, int]:
     return float(np.corrcoef(predicted, np.arange(len(apart)))[0, 1]), len(apart)
 
 
+def is_moved(row: Mapping[str, Any]) -> bool:
+    """Whether cores were elsewhere than when the model was measured, which a run says."""
+    return have_moved(*(row.get("core_to_core_ns") or (None, None)))
+
+
 def line_of(what: str, found: Sequence[Mapping[str, Any]], *, ranked: bool) -> dict[str, Any]:
     errors = np.array([r["error"] for r in found])
     median, p90 = np.percentile(np.abs(errors), (50, 90)).tolist()
@@ -183,9 +211,15 @@ def _inside(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def summary(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """All cases, then those of each kind of placement and of each network."""
+    """All cases but those for which the cores had moved, then those, then by kind of placement and
+    by network.
+    """
     found = with_drift(found)
-    lines = [line_of("all", found, ranked=False)]
+    there, elsewhere = ([r for r in found if is_moved(r) is moved] for moved in (False, True))
+    lines = [line_of("all", there, ranked=False)] if there else []
+    if elsewhere:
+        lines.append(line_of("cores moved", elsewhere, ranked=False))
+    found = there
     for key, names in (("kind", KINDS), ("model", dict.fromkeys(r["model"] for r in found))):
         for name in names:
             own = [r for r in found if r[key] == name]
@@ -219,12 +253,15 @@ def main() -> None:
     found: list[dict[str, Any]] = []
     with measuring("fidelity"), tempfile.TemporaryDirectory() as folder:
         for model in models(options.names, Path(folder)):
-            found += (new := rows(model, options.rounds, options.seed))
-            if options.out:
-                with Path(options.out).open("a", encoding="utf-8") as file:
-                    file.writelines(json.dumps(row) + "\n" for row in new)
-            if not options.json:
-                print(f"{table(COLUMNS, new)}\n", flush=True)
+            for _ in range(1 + ANEW):
+                found += (new := rows(model, options.rounds, options.seed))
+                if options.out:
+                    with Path(options.out).open("a", encoding="utf-8") as file:
+                        file.writelines(json.dumps(row) + "\n" for row in new)
+                if not options.json:
+                    print(f"{table(COLUMNS, new)}\n", flush=True)
+                if not is_moved(new[0]):
+                    break
     _tell(found, options)
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.live.ways [--json] [--seconds S] [MODEL ...]
 
-In turns: two threads, each pinned to a core, that write one line of memory after another ("way":
-the time from one to the other), then steps of the model on one core and on both. Where a host has
+In turns: a look at two cores, which tells how long a line of memory takes from one to the other
+("way"), then steps of the model on one core and on both. Where a host has
 put the cores of a virtual computer changes within seconds or minutes. By the usual figures of
 x86-64 servers cores are the two threads of one physical core below 30 ns, share a cache below 100,
 and share none above.
@@ -13,7 +13,6 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,14 @@ import numpy as np
 import placement as pl
 from benchmarks._shared.figures import named, table
 from benchmarks.live.fidelity import models
-from placement.core.graph import Ints
-from placement.core.machine import Device
+from placement.advice.drift import MOVED
 from placement.core.model import Model
 from profiling.devices.cores import usable_cores
-from profiling.devices.lanes import Lane, Lanes
-from profiling.devices.native import functions_of
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
+from profiling.measuring.siblings import BETWEEN, Siblings
 
-ROUNDS, STEPS, TIMEOUT_S = 2_000, 20, 10.0
+STEPS = 20
 # The longest way in ns.
 CORES = {"threads of one core": 30.0, "share a cache": 100.0, "share no cache": np.inf}
 COLUMNS = {
@@ -45,53 +42,10 @@ COLUMNS = {
 }
 
 
-def compiled_turns() -> Callable[..., int]:
-    from placement.compiled.jit import jit
-    from profiling.devices.lanes_compiled import now_ns
-
-    @jit
-    def take_turns(number: int, rounds: int, line: Ints, functions: Ints, now: Ints) -> int:
-        """Nanoseconds of so many rounds in which two threads write a line of memory in turns.
-
-        The clock is read between two tries, so that the line is read anew.
-        """
-        begun_ns = now_ns(functions, now)
-        for i in range(rounds):
-            while line[0] != 2 * i + number:
-                now_ns(functions, now)
-            line[0] += 1
-        return now_ns(functions, now) - begun_ns
-
-    return take_turns
-
-
-class Way:
-    """Two threads on the first two cores."""
-
-    def __init__(self) -> None:
-        self._take_turns, self._functions = compiled_turns(), functions_of()
-        # Cores fetch two lines of 64 bytes at once.
-        self._line, self._now = np.zeros(16, np.int64), np.zeros((2, 16), np.int64)
-        self._took_ns = [0, 0]
-        devices = [Device(f"core {core}", core_ids=(core,)) for core in usable_cores()[:2]]
-        lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
-        self._lanes = Lanes(lanes, len(lanes), self._turns)
-
-    def ns(self) -> float:
-        """From one core to the other."""
-        self._line[0] = 0
-        self._lanes.step(TIMEOUT_S)
-        return min(self._took_ns) / (2 * ROUNDS)
-
-    def _turns(self, number: int) -> None:
-        now = self._now[number]
-        self._took_ns[number] = self._take_turns(number, ROUNDS, self._line, self._functions, now)
-
-
 def rows(model: Model, seconds: float) -> list[dict[str, Any]]:
     both, lanes = pl.machine("local:1"), pl.machine("two-lanes")
     found: list[tuple[float, float, float]] = []
-    way = Way()
+    looks = Siblings(usable_cores()[:2])
     programs = []
     for machine in (lanes, both):
         problem = pl.make_problem(model, machine, pl.profile(model, machine))
@@ -100,12 +54,11 @@ def rows(model: Model, seconds: float) -> list[dict[str, Any]]:
     try:
         until_s = time.monotonic() + seconds
         while time.monotonic() < until_s:
-            before_ns = way.ns()
-            one_s, both_s = (_median_s(program) for program in programs)
-            after_ns = way.ns()
+            looked = looks.around(lambda: [_median_s(program) for program in programs])
+            before_ns, after_ns = looked.before[BETWEEN], looked.after[BETWEEN]
             # What changed in between says nothing.
-            if max(before_ns, after_ns) < 1.5 * min(before_ns, after_ns):
-                found.append((before_ns, one_s, both_s))
+            if max(before_ns, after_ns) < MOVED * min(before_ns, after_ns):
+                found.append((before_ns, looked.value[0], looked.value[1]))
     finally:
         for program in programs:
             program.close()

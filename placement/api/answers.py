@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from msgspec.structs import asdict
 
-from placement.advice.drift import drift
+from placement.advice.drift import drift, profiled_core_to_core_s
 from placement.api.results.machines import (
     DeviceResult,
     LinkResult,
@@ -225,6 +225,7 @@ def of_run(
         drift=None
         if measured.timeline.origin == "emulated"
         else drift(profile, measured.baseline_s),
+        profiled_core_to_core_s=profiled_core_to_core_s(problem, predicted.schedule),
         costs=problem.costs.origin,
         lanes_note=measured.lanes_note or None,
         outputs_note=measured.outputs_note or None,

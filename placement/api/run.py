@@ -147,18 +147,27 @@ def _streamed(
     emit: Emit,
     stop: Callable[[], bool],
 ) -> Stream:
+    from profiling import backends
     from profiling.execution import stream as live
     from profiling.measuring.load import watch
+    from profiling.measuring.siblings import siblings
 
     with quiet(f"pipeline of {model.graph.name}", problem.machine, emit):
         what, of = "preparing the pipeline", options.samples
         emit({"event": "progress", "what": what, "step": 0, "of": of})
         _make_ready(model, problem, options.timeout_s)
+        devices = problem.machine.devices
+        beside = siblings(() if backends.emulated(devices) else devices)
         meanwhile = watch(problem.machine)
-        streamed = live.stream(
-            problem, schedule, options, model=model, inputs=inputs, emit=emit, stop=stop
+        looked = beside.around(
+            lambda: live.stream(
+                problem, schedule, options, model=model, inputs=inputs, emit=emit, stop=stop
+            )
         )
-        return replace(streamed, run=replace(streamed.run, load=meanwhile.load()))
+        (streamed,) = beside.kept([looked], 1)
+        # Two looks say where the cores are, and nothing of who else computed in between.
+        load = replace(meanwhile.load(), core_to_core_s=beside.core_to_core_s)
+        return replace(streamed, run=replace(streamed.run, load=load))
 
 
 def _make_ready(model: Model, problem: Problem, timeout_s: float | None) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from placement.advice.drift import have_moved
 from placement.api.results.placing import FinalRow, FinalsResult
 from placement.api.results.running import RefinedResult, RunResult, StreamResult
 from placement.api.results.value import Spread
@@ -79,6 +80,23 @@ def range_in_words(limits: tuple[float, float], unit: str = "s") -> str:
 
 def drift_in_words(result: RunResult) -> str:
     """Whether the computer itself has changed since it was measured, and what that explains."""
+    return " ".join(filter(None, (_speed_in_words(result), _moved_in_words(result))))
+
+
+def _moved_in_words(result: RunResult) -> str:
+    """Whether cores are nearer to each other now, or further apart; empty where they are not."""
+    then_s, now_s = result.profiled_core_to_core_s, result.load and result.load.core_to_core_s
+    if not (then_s and now_s and have_moved(then_s, now_s)):
+        return ""
+    return (
+        f"A line of memory takes {now_s * 1e9:.0f} ns from core to core, and took"
+        f" {then_s * 1e9:.0f} ns when the model was measured: the host of this virtual computer"
+        " has put its cores elsewhere since. What several cores compute together takes another"
+        " time now than predicted, what one computes does not. Measure the model anew."
+    )
+
+
+def _speed_in_words(result: RunResult) -> str:
     if result.drift is None:
         return ""
     off, sample = result.drift - 1.0, " a sample" * isinstance(result, StreamResult)

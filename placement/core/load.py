@@ -1,4 +1,6 @@
-"""Load: how much others computed on the cores that something was measured on, or beside them."""
+"""Load: how much others computed on the cores that something was measured on, or beside them, and
+where a host had put these.
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +21,8 @@ class Load:
     `slowdown` is how much longer a fixed piece of work took after the stretch than before it: 1.1
     is a tenth. It tells of a computer that has become slower, whoever computes. `beside` is the
     share of what counts that was measured while the other hardware threads of its cores were busy,
-    None where nobody looked.
+    `core_to_core_s` how long a line of memory took from one of its cores to another; None where
+    nobody looked.
     """
 
     seconds: float
@@ -27,11 +30,12 @@ class Load:
     num_cores: int
     slowdown: float = 1.0
     beside: float | None = None
+    core_to_core_s: float | None = None
 
     def __post_init__(self) -> None:
         seconds, others_s = self.seconds, self.others_s or 0.0
-        amounts = (seconds, others_s, self.num_cores, self.slowdown, self.beside or 0.0)
-        if not all(map(is_amount, amounts)):
+        looked = (self.beside or 0.0, self.core_to_core_s or 0.0)
+        if not all(map(is_amount, (seconds, others_s, self.num_cores, self.slowdown, *looked))):
             raise ValueError("A load has amounts below zero or beyond all measure; measure again.")
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from placement.advice.drift import profiled_core_to_core_s
 from placement.core.events import Emit, silent
 from placement.core.load import Load
 from placement.core.model import Model
@@ -38,7 +39,7 @@ from profiling.measuring.siblings import MOST_TRIES, Looked, Siblings, siblings
 BY_DEFAULT = RunOptions()
 # Steps beyond those asked for that may warm up: blocks have found their places by then.
 MOST_TO_WARM = 7
-AGAIN = "making steps anew beside which the other thread of a core was busy"
+AGAIN = "making steps anew during which a core was shared or moved"
 BY_ROUNDING = (
     f"The outputs are within {ROUNDING:g} times of how far rounding alone moves them: the unplaced"
     " model ran once more from numbers that are off in their last places."
@@ -107,9 +108,11 @@ def execute(
     program = compiled.open(schedule, feeds)
     lanes = started(program, problem, tasks)
     try:
-        meanwhile, beside = watch(problem.machine), siblings(problem.machine.devices)
+        meanwhile, then_s = watch(problem.machine), profiled_core_to_core_s(problem, schedule)
+        beside = siblings(problem.machine.devices, core_to_core_s=then_s)
         rows = _steps(schedule, lanes, program, options, emit, beside)
-        load = replace(meanwhile.load(), beside=beside.share)
+        load = meanwhile.load()
+        load = replace(load, beside=beside.share, core_to_core_s=beside.core_to_core_s)
         outputs = {} if compiled.random_ops else program.outputs()
     finally:
         release([program], [lanes])
@@ -223,7 +226,7 @@ def _steps(
     emit: Emit,
     beside: Siblings,
 ) -> list[Step]:
-    """Those that count; of more, because of a busy sibling, it is only told how many there are."""
+    """Those that count; of more, because a core was shared or moved, it is told how many."""
     step = partial(safe_step, lanes, program, options.step_timeout_s)
     warm_s = _warmed(step, options.warmup)
     stretch = beside.stretch(step, min(warm_s, default=math.inf), options.steps)
@@ -233,7 +236,7 @@ def _steps(
     while beside.goes_on(wanted, rows):
         rows.append(beside.around(stretch))
         if (again := len(rows) - wanted) > 0:
-            emit({"event": "progress", "what": AGAIN, "step": again, "of": most_again})
+            emit({"event": "progress", "what": AGAIN, "step": again, "of": max(again, most_again)})
         for made in rows[-1].value[: options.steps - told]:
             for event in span_events(schedule, made, told):
                 emit(event)

@@ -110,7 +110,8 @@ def tournament(
             tell=tell,
             seed=seed,
         )
-    load = replace(together(calm.loads), beside=calm.beside.share)
+    looked = calm.beside
+    load = replace(together(calm.loads), beside=looked.share, core_to_core_s=looked.core_to_core_s)
     return replace(_placed(found, raced, left), load=load)
 
 

@@ -23,7 +23,7 @@ from profiling.backends.base import Carried, Compiled, Program
 from profiling.devices.lanes import Lane, Step
 from profiling.measuring.links import MOST_BYTES_PER_S
 from profiling.measuring.reference import release, safe_step, settled_step
-from profiling.measuring.siblings import siblings
+from profiling.measuring.siblings import Siblings, siblings
 
 BUDGET_S = 2.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 40
@@ -70,7 +70,11 @@ def crossings_of(kernels: Graph) -> Crossings:
 
 
 def crossing_cost(
-    compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any], timeout_s: float
+    compiled: Compiled,
+    pair: Sequence[Device],
+    feeds: Mapping[str, Any],
+    timeout_s: float,
+    beside: Siblings | None = None,
 ) -> tuple[float, float] | None:
     """(latency_s, bytes_per_s) between two equal lanes; None where too little crosses to say."""
     plan = crossings_of(compiled.kernels)
@@ -81,9 +85,8 @@ def crossing_cost(
     at = [pair[lane].name for lane in plan.lane_of]
     everything = Lane(pair[0], tuple(range(len(names))), ((),) * len(names))
     apart = [lane_of_kernels(device, number, plan) for number, device in enumerate(pair)]
-    there, here = in_turns(
-        compiled, pair, feeds, timeout_s, ((at, apart), ([pair[0].name] * len(names), [everything]))
-    )
+    ways = ((at, apart), ([pair[0].name] * len(names), [everything]))
+    there, here = in_turns(compiled, pair, feeds, timeout_s, ways, beside=beside)
     longer_s = np.median([seconds_of(step) for step in there], axis=0)
     longer_s -= np.median([seconds_of(step) for step in here], axis=0)
     handed = [seconds for step in there for seconds in handed_s(step, plan, at).values()]
@@ -100,10 +103,11 @@ def in_turns(
     timeout_s: float,
     ways: Sequence[tuple[Sequence[str], Sequence[Lane]]],
     most_s: float = math.inf,
+    beside: Siblings | None = None,
 ) -> list[list[Step]]:
     """Steps, turn by turn, of each way to run the kernels one by one: their devices and lanes.
 
-    None of any where it would take longer than `most_s`.
+    None of any where it would take longer than `most_s`. `beside` looks at the cores of the pair.
     """
     names = [op.name for op in compiled.kernels.ops]
     programs, lanes = list[Program](), list[Carried]()
@@ -124,7 +128,7 @@ def in_turns(
         rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
         pairs = zip(lanes, programs, strict=True)
         step_of_each = [partial(settled_step, lane, program, timeout_s) for lane, program in pairs]
-        return siblings(pair).in_turns(step_of_each, rounds)
+        return (beside or siblings(pair)).in_turns(step_of_each, rounds)
     finally:
         release(programs, lanes)
 

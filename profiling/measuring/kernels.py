@@ -14,7 +14,7 @@ The unplaced model stands beside them, independent: the sum of the kernels can b
 import itertools
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -61,7 +61,8 @@ class Measured:
     """One kind of device: seconds and spread by kernel, per call, and of the unplaced model.
 
     A kernel that another provider computes has an infinite time. `beside` is the share of it all
-    that was measured beside a busy sibling of the core, None where nobody looked.
+    that was measured beside a busy sibling of the core, `core_to_core_s` how far apart its cores
+    were; None where nobody looked.
     """
 
     compute_s: Floats
@@ -69,6 +70,7 @@ class Measured:
     call_s: float
     step_s: float
     beside: float | None = None
+    core_to_core_s: float | None = None
 
 
 def profile(
@@ -110,23 +112,34 @@ def profile(
     # Hosts share no memory, and what crosses between them is their links'.
     here = lanes and lanes[0].on_host and not backends.elsewhere(lanes)
     alone = found[_kind(lanes[0])] if here else None
-    together, by_order = lanes[:2] if alone else [], 1.0
+    together, by_order, near = lanes[:2] if alone else [], 1.0, None
     if alone:
-        contention, by_order = _contention(compiled, together, feeds, alone.compute_s)
+        near = siblings(together)
+        contention, by_order = _contention(compiled, together, feeds, alone.compute_s, near)
     else:
         contention = contention_between(compiled, linked, feeds, TIMEOUT_S)
-    crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S) if together else None
+    crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S, near) if together else None
     if crossing is not None:
         linked = _with_links(linked, {device.name for device in lanes}, *crossing)
     linked = between_hosts(linked, compiled, feeds, TIMEOUT_S, tell, contention)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
-    shares = [one.beside for one in found.values() if one is not None and one.beside is not None]
-    load = replace(meanwhile.load(), beside=max(shares, default=None))
+    columns = [one for one in found.values() if one is not None]
+    load = replace(
+        meanwhile.load(),
+        beside=max((one.beside for one in columns if one.beside is not None), default=None),
+        core_to_core_s=_furthest_s([near, *columns]),
+    )
     # A rule that grows with every lane that computes is right for both at two lanes only.
     if len(lanes) == 2 == sum(d.on_host for d in machine.devices):
         contention = max(0.0, (1.0 + contention) * by_order - 1.0)
     return replace(_profile(model, linked, compiled, found, contention, all_cores_s), load=load)
+
+
+def _furthest_s(looked: Iterable[Siblings | Measured | None]) -> float | None:
+    """How far apart cores were that computed together."""
+    found = [one.core_to_core_s for one in looked if one is not None]
+    return max((s for s in found if s is not None), default=None)
 
 
 def _kinds(machine: Machine) -> dict[Kind, list[Device]]:
@@ -177,7 +190,8 @@ def _measure(
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
     step_s = float(np.median(unplaced_s))
-    return Measured(compute_s, spread, inside_s + gap_s, step_s, beside.share)
+    told = beside.share, beside.core_to_core_s
+    return Measured(compute_s, spread, inside_s + gap_s, step_s, *told)
 
 
 def _timed(
@@ -260,7 +274,11 @@ def _with_links(
 
 
 def _contention(
-    compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any], kernel_s: Floats
+    compiled: Compiled,
+    pair: Sequence[Device],
+    feeds: Mapping[str, Any],
+    kernel_s: Floats,
+    beside: Siblings,
 ) -> tuple[float, float]:
     """How much slower two lanes compute at the same time than one, 0.1 for a tenth; and how many
     times as long a step takes by upward rank as in the model's own order.
@@ -286,7 +304,7 @@ def _contention(
             taken_s += sum(lane.step(TIMEOUT_S).seconds for lane in alone)
         rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(TOGETHER_S / max(taken_s, 1e-6))))
         step_of_each = [partial(steps.step, TIMEOUT_S) for steps in (together, *alone)]
-        both, *each = siblings(pair).in_turns(step_of_each, rounds)
+        both, *each = beside.in_turns(step_of_each, rounds)
     finally:
         release(programs, (together, *alone))
     together_s = [[step.end_s[i] - step.start_s[i] for step in both] for i in range(len(pair))]

@@ -160,8 +160,13 @@ def together(loads: Iterable[Load]) -> Load:
         sum(known) if known else None,
         max((load.num_cores for load in listed), default=0),
         max((load.slowdown for load in listed), default=1.0),
-        max((load.beside for load in listed if load.beside is not None), default=None),
+        _most(load.beside for load in listed),
+        _most(load.core_to_core_s for load in listed),
     )
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _others_s(cores: Sequence[Core], before: Counted | None, after: Counted | None) -> float | None:

@@ -1,9 +1,10 @@
-"""Is the sibling of a core busy, its other hardware thread? A fixed piece of work tells.
+"""Is a core alone, and where has a host put it? Fixed pieces of work tell.
 
-A physical core gives each of two busy threads about two thirds of what it gives one. The other one
-may run a program here, or another machine on the same host, of which this system counts nothing: no
-load, no time taken. It comes and goes within seconds, on each core by itself, and what is measured
-meanwhile takes a third longer, so that a profile of one second says little of the next.
+A core's sibling is its other hardware thread. A physical core gives each of two busy threads about
+two thirds of what it gives one. The other one may run a program here, or another machine on the
+same host, of which this system counts nothing: no load, no time taken. It comes and goes within
+seconds, on each core by itself, and what is measured meanwhile takes a third longer, so that a
+profile of one second says little of the next.
 
 Work that has an instruction for every slot of a core takes half as long again beside a busy
 sibling, a chain in which each instruction waits for the last takes the same; so their ratio is a
@@ -11,11 +12,19 @@ constant of the core as long as it is alone, at whatever clock. What was measure
 was higher, before or after, is measured again while patience lasts. All cores are looked at
 together: those of a virtual machine may be siblings of each other for a while.
 
+Or they share no cache for a while: then a line of memory takes a multiple of the time from one to
+another, and what several cores compute together takes longer, while each by itself is as fast as
+ever. So that time is part of a look (`BETWEEN`). Cores stay where they are for seconds to minutes,
+often longer than anybody waits, so it is kept with what was measured, for later measurements to be
+held against.
+
 Where a core is seldom alone, the moments when it is say little of what people will see, and a
 profile that caught them would not agree with a run that did not. So all counts there, as it comes.
 """
 
 import functools
+import math
+import statistics
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -35,8 +44,16 @@ from profiling.measuring.load import patience
 # and the last may not be beside those of another core, and one may be interrupted.
 _SLOTS, _LINKS, _TIMES = 30_000, 5_000, 3
 _TIMEOUT_S = 10.0
+# Among the cores of a look: not one of them, but how long a line takes from one to another, in ns.
+BETWEEN = -1
+# So many times a line goes from core to core, in each of so many parts of a look, if it can in so
+# many ns. Of 64 bytes cores fetch two at once.
+_PASSES, _PARTS, _MOST_NS, _LINE = 200, 3, 10_000_000, 16
 # A core that is alone hardly ever shows so much more than the least that it shows.
 MOST_ABOVE = 0.12
+# Cores that are further apart than this times the least that they show have been moved; those that
+# are nearer than these ns are threads of one core, and no measure for others.
+_MOST_APART, _NEAREST_NS = 1.6, 30.0
 # One that is beside a busy sibling in more than this share of so many looks is seldom alone; fewer
 # say nothing.
 _SELDOM_ALONE, _RECENT_LOOKS, _TELLING_LOOKS = 0.5, 400, 20
@@ -47,8 +64,9 @@ _FRESH_S = 0.001
 _STRETCH_S = 0.02
 # Where fewer than these were alone, all count.
 _FEWEST_SHARE, _FEWEST = 0.2, 3
-# For each that is wanted so many are tried, and so long is waited before one that is tried again.
-MOST_TRIES, _PAUSE_S = 3, 0.005
+# For each that is wanted so many are tried, and so long is waited before one that is tried again;
+# longer, and as often as patience lasts, where cores are elsewhere.
+MOST_TRIES, _PAUSE_S, _MOVED_PAUSE_S = 3, 0.005, 0.25
 T = TypeVar("T")
 Look = dict[int, float]
 # By core and those that are looked at together, what looks of this process have shown; and those
@@ -59,7 +77,7 @@ _at_work: dict[tuple[int, ...], deque[float]] = defaultdict(lambda: deque(maxlen
 
 @dataclass(frozen=True)
 class Looked(Generic[T]):
-    """What a measurement gave, and the ratios before and after it, by core."""
+    """What a measurement gave, and the ratios before and after it, by core and between cores."""
 
     value: T
     before: Look
@@ -97,13 +115,15 @@ class Siblings:
 
     Nothing is looked at where threads cannot be pinned, or nobody has patience. `num` counts what
     was measured and kept, `num_beside` what of it was beside a busy sibling, `num_again` how often
-    there was another try.
+    there was another try. What was measured while cores were further apart than at other times, or
+    than `core_to_core_s` of an earlier measurement, is made anew, too, but is not beside anything.
     """
 
     def __init__(
         self,
         cores: Iterable[int],
         *,
+        core_to_core_s: float | None = None,
         patience_s: float | None = None,
         look: Callable[[Sequence[int]], Look] | None = None,
         clock: Callable[[], float] = time.perf_counter,
@@ -113,6 +133,8 @@ class Siblings:
         self._look, self._clock, self._sleep = look or _look, clock, sleep
         looks = self._left_s > 0 and (look is not None or (can_pin() and not why_not()))
         self._cores = tuple(cores) if looks else ()
+        self._earlier_ns = math.inf if core_to_core_s is None else core_to_core_s * 1e9
+        self._between_ns: list[float] = []
         self._last: Look = {}
         self._last_s = self._asked_s = -1.0
         self.num = self.num_beside = self.num_again = 0
@@ -141,12 +163,16 @@ class Siblings:
         self._asked_s = now_s
         if tried < wanted:
             return True
-        if not self._cores or tried >= MOST_TRIES * wanted or self._left_s <= 0:
+        if not self._cores or self._left_s <= 0:
             return False
         limits = self._often_alone()
-        if all(sum(looked.is_below(limits) for looked in row) >= wanted for row in rows):
+        if _have_enough(rows, limits, wanted):
             return False
-        self._sleep(_PAUSE_S)
+        limits.pop(BETWEEN, None)
+        moved = _have_enough(rows, limits, wanted)
+        if not moved and tried >= MOST_TRIES * wanted:
+            return False
+        self._sleep(_MOVED_PAUSE_S if moved else _PAUSE_S)
         self.num_again += 1
         return True
 
@@ -155,11 +181,13 @@ class Siblings:
         say anything, or cores are seldom alone, the first of all.
         """
         limits, often_alone = self._limits(), self._often_alone()
+        limits.pop(BETWEEN, None)
         calm = [looked for looked in row if looked.is_below(often_alone)]
         if len(calm) < min(len(row), wanted, max(_FEWEST, _FEWEST_SHARE * wanted)):
             calm = list(row)
         kept = calm[:wanted]
         self.num += len(kept)
+        self._between_ns += [looked.ratio[BETWEEN] for looked in kept if BETWEEN in looked.ratio]
         self.num_beside += sum(not looked.is_below(limits) for looked in kept)
         return [looked.value for looked in kept]
 
@@ -188,9 +216,21 @@ class Siblings:
         """Of what was kept, the share that was beside a busy sibling; None where nobody looked."""
         return self.num_beside / max(1, self.num) if self._cores else None
 
+    @property
+    def core_to_core_s(self) -> float | None:
+        """How long a line of memory took from core to core, in the middle of what was kept."""
+        known = [found for found in self._between_ns if math.isfinite(found)]
+        return statistics.median(known) * 1e-9 if known else None
+
     def _limits(self) -> Look:
-        """The highest ratio of a core that is alone."""
-        return {core: (1 + MOST_ABOVE) * least(self._seen(core)) for core in self._cores}
+        """The highest ratios of cores that are alone, and of cores where they usually are."""
+        return {core: self._limit(core) for core in self._last}
+
+    def _limit(self, core: int) -> float:
+        seen = least(self._seen(core))
+        if core != BETWEEN:
+            return (1 + MOST_ABOVE) * seen
+        return _MOST_APART * max(_NEAREST_NS, min(seen, self._earlier_ns))
 
     def _often_alone(self) -> Look:
         """The same of those cores that are alone at least half of the time, by recent looks."""
@@ -211,28 +251,37 @@ class Siblings:
         return self._last
 
 
-def siblings(devices: Iterable[Device] | None) -> Siblings:
-    """Of the cores of this computer on which devices compute; of all that may be used for None."""
+def siblings(devices: Iterable[Device] | None, *, core_to_core_s: float | None = None) -> Siblings:
+    """Of the cores of this computer on which devices compute; of all that may be used for None.
+
+    `core_to_core_s` is how far apart they were when something was measured that this is held
+    against.
+    """
     if devices is None:
         return Siblings(usable_cores())
     listed = tuple(devices)
     away = backends.elsewhere(listed)
     here = [d for d in listed if d.on_host and d.name not in away]
     if not all(d.core_ids for d in here):
-        return Siblings(usable_cores())
-    return Siblings(sorted({core for d in here for core in d.core_ids}))
+        return Siblings(usable_cores(), core_to_core_s=core_to_core_s)
+    cores = sorted({core for d in here for core in d.core_ids})
+    return Siblings(cores, core_to_core_s=core_to_core_s)
 
 
 def warm_up() -> None:
     """Have the pieces compiled, so that no first look waits for it."""
     if not why_not():
-        _look(usable_cores()[:1])
+        _look(usable_cores()[:2])
 
 
 def least(ratios: Iterable[float]) -> float:
     """The least of some ratios but for a few that may be wrong: two, or a hundredth of many."""
     found = sorted(ratios)
     return found[min(len(found) - 1, max(2, len(found) // 100))]
+
+
+def _have_enough(rows: Iterable[Sequence[Looked[T]]], limits: Look, wanted: int) -> bool:
+    return all(sum(looked.is_below(limits) for looked in row) >= wanted for row in rows)
 
 
 def _share_above(limit: float, ratios: deque[float]) -> float:
@@ -242,31 +291,41 @@ def _share_above(limit: float, ratios: deque[float]) -> float:
 
 
 class _Looker:
-    """A thread for each of some cores that times both pieces there, all at once."""
+    """A thread for each of some cores that times the pieces there, all at once."""
 
     def __init__(self, cores: tuple[int, ...]) -> None:
-        self._functions = functions_of()
+        self._cores, self._functions = cores, functions_of()
         self._now = np.zeros((len(cores), 1), np.int64)
         self._found = np.zeros((len(cores), _TIMES + 1, 2), np.int64)
+        self._lines = np.zeros((len(cores), _LINE), np.int64)
+        self._rounds, self._took_ns = max(1, _PASSES // len(cores)), np.zeros(_PARTS, np.int64)
         devices = [Device(f"core {core}", core_ids=(core,)) for core in cores]
         lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
         self._lanes = Lanes(lanes, len(lanes), self._time)
 
-    def ratios(self) -> list[float]:
+    def look(self) -> Look:
+        self._lines[:], self._took_ns[:] = 0, -1
         self._lanes.step(_TIMEOUT_S)
         filling, following = np.median(self._found[:, :_TIMES], axis=1).T
-        ratios: list[float] = (filling / following).tolist()
-        return ratios
+        look = dict(zip(self._cores, (filling / following).tolist(), strict=True))
+        if len(look) > 1:
+            told_ns: list[int] = self._took_ns[self._took_ns >= 0].tolist()
+            # The quickest, for what interrupts one core keeps all waiting.
+            look[BETWEEN] = min(told_ns, default=math.inf) / (self._rounds * len(look))
+        return look
 
     def _time(self, number: int) -> None:
-        from profiling.measuring.siblings_compiled import time_pieces
+        from profiling.measuring.siblings_compiled import pass_on, time_pieces
 
-        time_pieces(_SLOTS, _LINKS, self._functions, self._now[number], self._found[number])
+        called = self._functions, self._now[number]
+        if len(self._cores) > 1:
+            pass_on(number, self._rounds, _MOST_NS, self._lines, *called, self._took_ns)
+        time_pieces(_SLOTS, _LINKS, *called, self._found[number])
 
 
 _looker = functools.cache(_Looker)
 
 
 def _look(cores: Sequence[int]) -> Look:
-    """Both pieces on all of these cores at once."""
-    return dict(zip(cores, _looker(tuple(cores)).ratios(), strict=True))
+    """Both pieces on all of these cores at once, and how long a line takes between them."""
+    return _looker(tuple(cores)).look()

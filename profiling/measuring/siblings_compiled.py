@@ -1,4 +1,6 @@
-"""Two pieces of work in registers alone, timed without the interpreter (compiled)."""
+"""Two pieces of work in registers, and lines of memory that cores write for each other, timed
+without the interpreter (compiled).
+"""
 
 from placement.compiled.jit import inner, jit
 from placement.core.graph import Ints
@@ -40,3 +42,31 @@ def time_pieces(slots: int, links: int, functions: Ints, now: Ints, found: Ints)
         found[times, 1] = follow_chain(links)
         found[i, 0] = between_ns - begun_ns
         found[i, 1] = now_ns(functions, now) - between_ns
+
+
+@jit
+def pass_on(
+    number: int, rounds: int, most_ns: int, lines: Ints, functions: Ints, now: Ints, took_ns: Ints
+) -> None:
+    """Each core writes the next one's line once its own was written, the last one the first's.
+
+    `lines` (cores, words of a line) are zero before. After one round, in which all arrive, the
+    first core writes to `took_ns` (times,) what so many rounds took, each time. Nobody goes on for
+    longer than `most_ns`; what is not done by then stays as it was.
+    """
+    begun_ns = now_ns(functions, now)
+    started_ns, following = begun_ns, (number + 1) % lines.shape[0]
+    for i in range(took_ns.shape[0] * rounds + 1):
+        if number == 0:
+            lines[following, 0] = i + 1
+        # The clock is a call of which the compiler knows nothing, so each try reads the line anew.
+        while lines[number, 0] != i + 1:
+            if now_ns(functions, now) - begun_ns > most_ns:
+                return
+        if number > 0:
+            lines[following, 0] = i + 1
+        elif i % rounds == 0:
+            ended_ns = now_ns(functions, now)
+            if i > 0:
+                took_ns[i // rounds - 1] = ended_ns - started_ns
+            started_ns = ended_ns

@@ -55,6 +55,8 @@ class RunResult(Value, frozen=True, kw_only=True):
 
     `drift` is what the model alone takes now beside what the costs say that it takes: above 1 where
     the computer has become slower since it was measured, below where it has become faster.
+    `profiled_core_to_core_s` is how far apart the cores were when the costs were measured, to be
+    held against what `load` says of now; None where one core computes.
     """
 
     UNLESS_TOLD = frozenset(
@@ -63,6 +65,7 @@ class RunResult(Value, frozen=True, kw_only=True):
             "schedule",
             "predicted_range_s",
             "drift",
+            "profiled_core_to_core_s",
             "load",
             "lanes_note",
             "outputs_note",
@@ -81,6 +84,7 @@ class RunResult(Value, frozen=True, kw_only=True):
     predicted_range_s: Range | None = None
     error: Number | None
     drift: Positive | None = None
+    profiled_core_to_core_s: Positive | None = None
     costs: Text = ""
     baseline_s: Annotated[Mapping[str, Positive | None], ByDevice]
     all_cores_s: Positive | None = None

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
+from placement.advice.drift import have_moved, profiled_core_to_core_s
 from placement.core.costs import Costs
+from placement.core.load import Load
 from placement.core.machine import Device, Machine, link_arrays
 from placement.core.model import Model
 from placement.core.problem import Problem, own_kernels
@@ -21,7 +23,7 @@ from profiling import backends
 from profiling.devices import heap
 from profiling.execution import execute as execution
 from profiling.execution.execute import execute
-from profiling.measuring.siblings import Siblings
+from profiling.measuring.siblings import BETWEEN, Siblings
 from tests.profiling.live import diamond, problem_of, random_schedule, saved, two_lanes
 
 
@@ -316,7 +318,7 @@ def beside(monkeypatch):
     """The sibling of a core that is busy from the first step on."""
     core, looks = next(cores), iter([1.0] * 40)
     made = Siblings([core], patience_s=10.0, look=lambda asked: {core: next(looks, 1.5)})
-    monkeypatch.setattr(execution, "siblings", lambda devices: made)
+    monkeypatch.setattr(execution, "siblings", lambda devices, **_: made)
 
 
 def test_steps_beside_a_busy_sibling_are_made_anew_and_told_and_count_where_all_are(live, beside):
@@ -330,6 +332,25 @@ def test_steps_beside_a_busy_sibling_are_made_anew_and_told_and_count_where_all_
     assert told and len(told) == told[-1]["of"] and told[0]["what"] == execution.AGAIN
     assert len(run.step_s) == 4 and run.load.beside == 1.0 and run.load.is_busy
     assert [event["index"] for event in events if event["event"] == "step"] == [0, 1, 2, 3]
+
+
+def test_a_run_is_held_against_where_the_cores_were_in_its_profile_and_tells_where_they_are(
+    live, monkeypatch
+):
+    model, problem, schedule = live
+    pair, asked = (next(cores), next(cores)), []
+
+    def looking(devices, *, core_to_core_s):
+        asked.append(core_to_core_s)
+        looked = {**dict.fromkeys(pair, 1.0), BETWEEN: 160.0}
+        return Siblings(pair, patience_s=10.0, look=lambda _: looked)
+
+    monkeypatch.setattr(execution, "siblings", looking)
+    costs = replace(problem.costs, load=Load(1.0, 0.0, 2, core_to_core_s=40e-9))
+    profiled = replace(problem, costs=costs)
+    run = execute(profiled, schedule, RunOptions(steps=4), model=model, baselines=False)
+    assert asked == [40e-9] and run.load.core_to_core_s == pytest.approx(160e-9)
+    assert have_moved(profiled_core_to_core_s(profiled, schedule), run.load.core_to_core_s)
 
 
 def test_a_run_can_be_ended_while_steps_are_made_anew(live, beside):

@@ -22,6 +22,7 @@ from profiling.measuring.kernels import (
     profile,
 )
 from profiling.measuring.reference import MOST_TO_SETTLE, SETTLING_S, settled
+from profiling.measuring.siblings import Siblings
 from tests.instances import random_problem
 from tests.profiling.live import diamond, two_lanes
 
@@ -73,7 +74,7 @@ def test_where_an_order_is_kept_two_lanes_run_by_rank_and_one_as_declared(keeps_
     ranked = tuple(names[k] for k in by_rank(problem.kernels, kernel_s))
     compiled = Recording(problem.kernels, keeps_order)
     with pytest.raises(Opened):
-        kernels._contention(compiled, two_lanes().devices, {}, kernel_s)
+        kernels._contention(compiled, two_lanes().devices, {}, kernel_s, Siblings(()))
     on_both = [[("cpu:0", ranked)], [("cpu:1", ranked)], [("cpu:0", names)]]
     as_declared = [[("cpu:0", names)], [("cpu:1", names)]]
     assert compiled.schedules == (on_both if keeps_order else as_declared)

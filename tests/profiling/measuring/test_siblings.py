@@ -1,14 +1,17 @@
-"""Siblings: what was measured while the other hardware thread of a core was busy is made anew."""
+"""Siblings: what was measured while a core was shared, or elsewhere than before, is made anew."""
 
 import itertools
 import os
+import threading
 
+import numpy as np
 import pytest
 
 from placement.core.machine import Device
 from profiling.devices.cores import can_pin
+from profiling.devices.native import functions_of, why_not
 from profiling.measuring import siblings as module
-from profiling.measuring.siblings import Siblings, siblings
+from profiling.measuring.siblings import BETWEEN, Siblings, siblings
 
 ALONE, BESIDE = 4.0, 6.0
 # What a core has shown is kept for the whole process, so each test has cores of its own.
@@ -66,6 +69,84 @@ def test_steps_beside_a_busy_sibling_are_made_anew():
 def test_one_that_was_busy_from_the_first_look_on_is_known_once_it_has_gone():
     computer = Computer((0.0, 0.2))
     assert computer.beside().measured(computer.step, 10) == [0.02] * 10
+
+
+class Moving(Computer):
+    """Two cores that are alone, and which a host puts far apart in stretches of time."""
+
+    near_ns, far_ns = 40.0, 160.0
+
+    def look(self, asked):
+        self.now_s += 1e-4
+        between_ns = self.far_ns if self.is_busy() else self.near_ns
+        return dict.fromkeys(asked, ALONE) | {BETWEEN: between_ns}
+
+
+def test_steps_while_cores_are_far_apart_are_made_anew():
+    computer = Moving((0.1, 0.35))
+    beside = computer.beside()
+    assert beside.measured(computer.step, 10) == [0.02] * 10 and computer.now_s > 0.35
+    assert beside.share == 0.0 and beside.core_to_core_s == pytest.approx(40e-9)
+
+
+def test_cores_that_stay_far_apart_are_told_and_beside_nothing():
+    computer = Moving()
+    beside, computer.busy = computer.beside(), ((computer.now_s, 1e9),)
+    assert beside.measured(computer.step, 10) == [0.03] * 10
+    assert beside.share == 0.0 and beside.core_to_core_s == pytest.approx(160e-9)
+
+
+@pytest.mark.parametrize(("earlier_ns", "kept_s"), [(40.0, 0.02), (160.0, 0.03), (15.0, 0.03)])
+def test_where_cores_were_near_when_something_was_profiled_it_is_waited_for(earlier_ns, kept_s):
+    """A process that has only seen them far apart knows of nothing better, but its profile does.
+
+    What is nearer than two cores are to each other, threads of one, says nothing of these.
+    """
+    computer = Moving((0.0, 0.3))
+    computer.far_ns = 45.0 if earlier_ns < 30.0 else 160.0
+    beside = Siblings(
+        computer.cores,
+        core_to_core_s=earlier_ns * 1e-9,
+        patience_s=10.0,
+        look=computer.look,
+        clock=computer.clock,
+        sleep=computer.sleep,
+    )
+    assert beside.measured(computer.step, 10) == [kept_s] * 10
+
+
+def test_a_line_that_came_from_no_core_in_time_is_no_distance():
+    computer = Moving()
+    beside, computer.far_ns = computer.beside(), float("inf")
+    computer.busy = ((computer.now_s, 1e9),)
+    assert beside.measured(computer.step, 3) == [0.03] * 3 and beside.core_to_core_s is None
+
+
+@pytest.mark.skipif(bool(why_not()), reason="this interpreter offers nothing to native code")
+@pytest.mark.parametrize("num", [2, 3])
+def test_a_line_goes_round_all_cores_as_often_as_it_should(num):
+    from profiling.measuring.siblings_compiled import pass_on
+
+    lines, now = np.zeros((num, 16), np.int64), np.zeros((num, 1), np.int64)
+    took_ns = np.full(2, -1, np.int64)
+    given = 5, 20 * 10**9, lines, functions_of()
+    threads = [
+        threading.Thread(target=pass_on, args=(i, *given, now[i], took_ns)) for i in range(num)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert lines[:, 0].tolist() == [1 + 2 * 5] * num and (took_ns > 0).all()
+
+
+@pytest.mark.skipif(bool(why_not()), reason="this interpreter offers nothing to native code")
+def test_nobody_waits_for_ever_for_a_core_that_never_comes():
+    from profiling.measuring.siblings_compiled import pass_on
+
+    lines, now, took_ns = np.zeros((2, 16), np.int64), np.zeros(1, np.int64), np.full(2, -1)
+    pass_on(0, 5, 10**6, lines, functions_of(), now, took_ns)
+    assert took_ns.tolist() == [-1, -1] and lines[:, 0].tolist() == [0, 1]
 
 
 def test_what_is_alone_is_not_measured_more_often():
@@ -205,5 +286,8 @@ def test_a_look_is_at_each_core_and_leaves_this_thread_where_it_may_be():
     usual = os.sched_getaffinity(0)
     asked = sorted(usual)[:2]
     found = module._look(asked)
-    assert list(found) == asked and all(ratio > 0 for ratio in found.values())
+    assert list(found) == [*asked, *[BETWEEN][: len(asked) - 1]]
+    assert all(ratio > 0 for ratio in found.values())
+    # Light goes a foot in a nanosecond, and a line waits for less than a look may take.
+    assert found.get(BETWEEN, 1.0) > 0.5
     assert os.sched_getaffinity(0) == usual

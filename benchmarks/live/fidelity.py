@@ -12,8 +12,8 @@ measured median - 1. "Drift removed" is the absolute error of all but the lanes 
 predictions are scaled by what these take beside their prediction: that is by how much the computer
 has changed since the profile. Turns during which the other hardware thread of a core was busy are
 made anew, as in a run, where that is seldom. Where cores are elsewhere than when the model was
-measured, which a run says ("core_to_core_ns" in a row), all of it is measured anew, as a run
-advises, and the first rows stand apart ("cores moved"). "Disturbed" in a row is the share of its
+measured ("core_to_core_ns" in a row), or shared in most turns ("beside"), which a run says, all of
+it is measured anew, as a run advises, and the first rows stand apart. "Disturbed" in a row is the share of its
 profile that others may have disturbed. Rank correlation is taken over placements whose measured
 intervals (95 % of the median) do not overlap; "in range" are the measured medians in the range that
 is shown beside a prediction. `--again` reads rows that were written.
@@ -47,8 +47,9 @@ from profiling.measuring.siblings import siblings
 
 # Steps of the whole CPU for each round of the others.
 WHOLE_STEPS = 4
-# So often a network is measured anew because the cores had moved since its profile.
-ANEW = 2
+# So often a network is measured anew because its cores were shared in more than this share of all
+# turns, or had moved since its profile.
+ANEW, MOSTLY = 2, 0.5
 COLUMNS = {
     "model": "{model}",
     "placement": "{placement}",
@@ -98,6 +99,7 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
         | {
             "disturbed": p.costs.load.disturbed if p.costs.load else 1.0,
             "core_to_core_ns": apart_ns,
+            "beside": beside.share,
         }
         for name, (kind, p, s) in cases.items()
     ]
@@ -160,9 +162,12 @@ def spearman(found: Sequence[Mapping[str, Any]]) -> tuple[float, int]:
     return float(np.corrcoef(predicted, np.arange(len(apart)))[0, 1]), len(apart)
 
 
-def is_moved(row: Mapping[str, Any]) -> bool:
-    """Whether cores were elsewhere than when the model was measured, which a run says."""
-    return have_moved(*(row.get("core_to_core_ns") or (None, None)))
+def is_doubted(row: Mapping[str, Any]) -> bool:
+    """Whether a run says that its cores were elsewhere than when the model was measured, or mostly
+    shared: by each other, on one physical core, or with others.
+    """
+    moved = have_moved(*(row.get("core_to_core_ns") or (None, None)))
+    return moved or (row.get("beside") or 0.0) > MOSTLY
 
 
 def line_of(what: str, found: Sequence[Mapping[str, Any]], *, ranked: bool) -> dict[str, Any]:
@@ -211,15 +216,14 @@ def _inside(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def summary(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """All cases but those for which the cores had moved, then those, then by kind of placement and
-    by network.
+    """All cases but those that their own run doubts, then these, then by kind of placement and by
+    network.
     """
     found = with_drift(found)
-    there, elsewhere = ([r for r in found if is_moved(r) is moved] for moved in (False, True))
-    lines = [line_of("all", there, ranked=False)] if there else []
-    if elsewhere:
-        lines.append(line_of("cores moved", elsewhere, ranked=False))
-    found = there
+    doubted = [row for row in found if is_doubted(row)]
+    found = [row for row in found if not is_doubted(row)]
+    named = (("all", found), ("cores moved or shared", doubted))
+    lines = [line_of(name, own, ranked=False) for name, own in named if own]
     for key, names in (("kind", KINDS), ("model", dict.fromkeys(r["model"] for r in found))):
         for name in names:
             own = [r for r in found if r[key] == name]
@@ -260,7 +264,7 @@ def main() -> None:
                         file.writelines(json.dumps(row) + "\n" for row in new)
                 if not options.json:
                     print(f"{table(COLUMNS, new)}\n", flush=True)
-                if not is_moved(new[0]):
+                if not is_doubted(new[0]):
                     break
     _tell(found, options)
 

@@ -13,8 +13,8 @@ predictions are scaled by what these take beside their prediction: that is by ho
 has changed since the profile. Turns during which the other hardware thread of a core was busy are
 made anew, as in a run, where that is seldom. Where cores are elsewhere than when the model was
 measured ("core_to_core_ns" in a row), or shared in most turns ("beside"), which a run says, all of
-it is measured anew, as a run advises, and the first rows stand apart. "Disturbed" in a row is the share of its
-profile that others may have disturbed. Rank correlation is taken over placements whose measured
+it is measured anew, as a run advises, and the first rows stand apart. "Disturbed" is the share of
+its profile that others may have disturbed. Rank correlation is taken over placements whose measured
 intervals (95 % of the median) do not overlap; "in range" are the measured medians in the range that
 is shown beside a prediction. `--again` reads rows that were written.
 Files are opened in this process, not in a confined one: give it those of people you trust.
@@ -275,7 +275,7 @@ def _tell(found: Sequence[Mapping[str, Any]], options: Namespace) -> None:
     if options.picture:
         from benchmarks._fidelity.scatter import picture
 
-        Path(options.picture).write_bytes(picture(found))
+        Path(options.picture).write_bytes(picture([row for row in found if not is_doubted(row)]))
 
 
 if __name__ == "__main__":

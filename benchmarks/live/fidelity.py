@@ -110,7 +110,7 @@ def _core_to_core_s(load: Load | None) -> float | None:
 
 
 def _furthest_moved_ns(*pairs: tuple[float | None, float | None]) -> list[float] | None:
-    """How far apart cores were when something was measured and when it ran, where most differs."""
+    """Core-to-core latencies when something was measured and when it ran, where most differs."""
     known = [[round(then_s * 1e9, 1), round(s * 1e9, 1)] for then_s, s in pairs if then_s and s]
     return max(known, key=lambda pair: max(pair) / min(pair), default=None)
 
@@ -194,8 +194,13 @@ def with_drift(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     alone = dict[str, list[float]]()
     for row in found:
         if row["kind"] == "alone":
-            alone.setdefault(row["model"], []).append(row["measured_ms"] / row["predicted_ms"])
-    return [{**row, "drift": statistics.median(alone[row["model"]])} for row in found]
+            alone.setdefault(_turn(row), []).append(row["measured_ms"] / row["predicted_ms"])
+    return [{**row, "drift": statistics.median(alone[_turn(row)])} for row in found]
+
+
+def _turn(row: Mapping[str, Any]) -> str:
+    """What tells a network that was measured anew from the first time."""
+    return f"{row['model']} {row.get('core_to_core_ns')} {row.get('beside')}"
 
 
 def _undrifted(found: Sequence[Mapping[str, Any]]) -> str:
@@ -222,8 +227,8 @@ def summary(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     found = with_drift(found)
     doubted = [row for row in found if is_doubted(row)]
     found = [row for row in found if not is_doubted(row)]
-    named = (("all", found), ("cores moved or shared", doubted))
-    lines = [line_of(name, own, ranked=False) for name, own in named if own]
+    parts = (("all", found), ("cores moved or shared", doubted))
+    lines = [line_of(name, own, ranked=False) for name, own in parts if own]
     for key, names in (("kind", KINDS), ("model", dict.fromkeys(r["model"] for r in found))):
         for name in names:
             own = [r for r in found if r[key] == name]

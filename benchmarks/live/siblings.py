@@ -52,7 +52,7 @@ def rows(model_name: str, seconds: float) -> list[dict[str, Any]]:
             for device in lanes.devices:
                 step = steps[device.name]
                 looked = looks[device.name].around(lambda step=step: settled(step, float))
-                found[device.name].append((looked.value, max(looked.ratio.values())))
+                found[device.name].append((looked.value, max(looked.ratios.values())))
     return [_row(name, np.array(pairs)) for name, pairs in found.items()]
 
 

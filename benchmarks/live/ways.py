@@ -10,7 +10,9 @@ and share none above.
 """
 
 import json
+import math
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,12 +23,12 @@ import numpy as np
 import placement as pl
 from benchmarks._shared.figures import named, table
 from benchmarks.live.fidelity import models
-from placement.advice.drift import MOVED
+from placement.core.load import MOVED
 from placement.core.model import Model
 from profiling.devices.cores import usable_cores
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
-from profiling.measuring.siblings import BETWEEN, Siblings
+from profiling.measuring.siblings import Siblings
 
 STEPS = 20
 # The longest way in ns.
@@ -45,7 +47,7 @@ COLUMNS = {
 def rows(model: Model, seconds: float) -> list[dict[str, Any]]:
     both, lanes = pl.machine("local:1"), pl.machine("two-lanes")
     found: list[tuple[float, float, float]] = []
-    looks = Siblings(usable_cores()[:2])
+    looks = Siblings(usable_cores()[:2], patience_s=math.inf)
     programs = []
     for machine in (lanes, both):
         problem = pl.make_problem(model, machine, pl.profile(model, machine))
@@ -55,7 +57,9 @@ def rows(model: Model, seconds: float) -> list[dict[str, Any]]:
         until_s = time.monotonic() + seconds
         while time.monotonic() < until_s:
             looked = looks.around(lambda: [_median_s(program) for program in programs])
-            before_ns, after_ns = looked.before[BETWEEN], looked.after[BETWEEN]
+            before_ns, after_ns = looked.before.latency_ns, looked.after.latency_ns
+            if before_ns is None or after_ns is None:
+                sys.exit("Nobody can look at two cores here: there is one, or threads choose none.")
             # What changed in between says nothing.
             if max(before_ns, after_ns) < MOVED * min(before_ns, after_ns):
                 found.append((before_ns, looked.value[0], looked.value[1]))

@@ -7,19 +7,17 @@ and so tells an error of the prediction from a drift of the computer. What refin
 since plays no part: these are two measurements of the same program.
 
 One thing that changes no device alone is where a host puts the cores of a virtual computer. It
-shows in how long a line of memory takes from core to core: some 40 ns where they share a cache, a
-multiple of that where they do not, half of it or less where they are threads of one core.
+shows in the core-to-core latency: some 40 ns where they share a cache, a multiple of that where
+they do not, half of it or less where they are threads of one core.
 """
 
 import statistics
 from collections.abc import Mapping
 
+from placement.core.load import MOVED
 from placement.core.problem import Problem
 from placement.core.profile import Profile
 from placement.core.schedule import Schedule
-
-# Cores as far apart as they were differ by less than this.
-MOVED = 1.6
 
 
 def drift(profile: Profile | None, alone_s: Mapping[str, float | None]) -> float | None:
@@ -39,7 +37,7 @@ def drift(profile: Profile | None, alone_s: Mapping[str, float | None]) -> float
 
 
 def profiled_core_to_core_s(problem: Problem, schedule: Schedule) -> float | None:
-    """How far apart cores were when the costs were measured; None where one core computes."""
+    """The core-to-core latency when the costs were measured; None where one core computes."""
     used = {segment.device for segment in schedule.segments}
     num_cores = sum(d.cores for d in problem.machine.devices if d.name in used and d.on_host)
     load = problem.costs.load
@@ -47,9 +45,7 @@ def profiled_core_to_core_s(problem: Problem, schedule: Schedule) -> float | Non
 
 
 def have_moved(then_s: float | None, now_s: float | None) -> bool:
-    """Whether a line of memory takes so much more or less from core to core than it took that the
-    cores are others.
-    """
+    """Whether two core-to-core latencies are of cores in different places."""
     if not then_s or not now_s:
         return False
     return max(then_s, now_s) > MOVED * min(then_s, now_s)

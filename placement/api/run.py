@@ -159,12 +159,11 @@ def _streamed(
         devices = problem.machine.devices
         beside = siblings(() if backends.emulated(devices) else devices)
         meanwhile = watch(problem.machine)
-        looked = beside.around(
+        streamed = beside.measured_once(
             lambda: live.stream(
                 problem, schedule, options, model=model, inputs=inputs, emit=emit, stop=stop
             )
         )
-        (streamed,) = beside.kept([looked], 1)
         # Two looks say where the cores are, and nothing of who else computed in between.
         load = replace(meanwhile.load(), core_to_core_s=beside.core_to_core_s)
         return replace(streamed, run=replace(streamed.run, load=load))

@@ -84,15 +84,16 @@ def drift_in_words(result: RunResult) -> str:
 
 
 def _moved_in_words(result: RunResult) -> str:
-    """Whether cores are nearer to each other now, or further apart; empty where they are not."""
+    """Whether the cores are in other places than they were; empty where they are not."""
     then_s, now_s = result.profiled_core_to_core_s, result.load and result.load.core_to_core_s
     if not (then_s and now_s and have_moved(then_s, now_s)):
         return ""
     return (
-        f"A line of memory takes {now_s * 1e9:.0f} ns from core to core, and took"
-        f" {then_s * 1e9:.0f} ns when the model was measured: the host of this virtual computer"
-        " has put its cores elsewhere since. What several cores compute together takes another"
-        " time now than predicted, what one computes does not. Measure the model anew."
+        f"A cache line takes {now_s * 1e9:.0f} ns from core to core, and took"
+        f" {then_s * 1e9:.0f} ns when the model was measured: the cores are not where they were"
+        " then (a host may move those of a virtual computer). What several cores compute together"
+        " takes another time now than predicted, what one computes does not; measure the model"
+        " anew."
     )
 
 

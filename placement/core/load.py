@@ -12,6 +12,8 @@ from placement.core.formatting import counted, percent
 BUSY_CORES = 0.1
 # The system counts processor time in such pieces, and may be one off at each end and on each core.
 TICK_S = 0.01
+# Core-to-core latencies of the same places differ by less than this.
+MOVED = 1.6
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,8 @@ class Load:
     `slowdown` is how much longer a fixed piece of work took after the stretch than before it: 1.1
     is a tenth. It tells of a computer that has become slower, whoever computes. `beside` is the
     share of what counts that was measured while the other hardware threads of its cores were busy,
-    `core_to_core_s` how long a line of memory took from one of its cores to another; None where
-    nobody looked.
+    `core_to_core_s` the core-to-core latency, how long a cache line took from one of its cores to
+    another; None where nobody looked.
     """
 
     seconds: float

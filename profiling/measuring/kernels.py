@@ -14,7 +14,7 @@ The unplaced model stands beside them, independent: the sum of the kernels can b
 import itertools
 import math
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -61,8 +61,7 @@ class Measured:
     """One kind of device: seconds and spread by kernel, per call, and of the unplaced model.
 
     A kernel that another provider computes has an infinite time. `beside` is the share of it all
-    that was measured beside a busy sibling of the core, `core_to_core_s` how far apart its cores
-    were; None where nobody looked.
+    that was measured beside a busy sibling of the core, None where nobody looked.
     """
 
     compute_s: Floats
@@ -70,7 +69,6 @@ class Measured:
     call_s: float
     step_s: float
     beside: float | None = None
-    core_to_core_s: float | None = None
 
 
 def profile(
@@ -100,46 +98,48 @@ def profile(
     tell("optimising the model")
     compiled = backends.compiled(model, machine)
     feeds = compiled.feeds(0, {})
-    meanwhile = watch(machine)
+    # The same cores as a run looks at.
+    meanwhile, around = watch(machine), siblings(machine.devices)
     tell("links")
     linked = measure_links(machine)
     found: dict[Kind, Measured | None] = {}
     for kind, devices in kinds.items():
         tell(f"kernels on {devices[0].name}")
-        found[kind] = _measure(compiled, devices[0], feeds, linked)
+        found[kind] = around.around_all(
+            devices[:1], partial(_measure, compiled, devices[0], feeds, linked)
+        )
     tell("devices together")
     lanes = next((devices for devices in kinds.values() if len(devices) > 1), [])
     # Hosts share no memory, and what crosses between them is their links'.
     here = lanes and lanes[0].on_host and not backends.elsewhere(lanes)
     alone = found[_kind(lanes[0])] if here else None
-    together, by_order, near = lanes[:2] if alone else [], 1.0, None
+    together, by_order = lanes[:2] if alone else [], 1.0
     if alone:
-        near = siblings(together)
-        contention, by_order = _contention(compiled, together, feeds, alone.compute_s, near)
+        contention, by_order = around.around_all(
+            together, partial(_contention, compiled, together, feeds, alone.compute_s)
+        )
     else:
         contention = contention_between(compiled, linked, feeds, TIMEOUT_S)
-    crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S, near) if together else None
+    crossing = None
+    if together:
+        crossing = around.around_all(
+            together, partial(crossing_cost, compiled, together, feeds, TIMEOUT_S)
+        )
     if crossing is not None:
         linked = _with_links(linked, {device.name for device in lanes}, *crossing)
     linked = between_hosts(linked, compiled, feeds, TIMEOUT_S, tell, contention)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
-    columns = [one for one in found.values() if one is not None]
+    shares = [one.beside for one in found.values() if one is not None and one.beside is not None]
     load = replace(
         meanwhile.load(),
-        beside=max((one.beside for one in columns if one.beside is not None), default=None),
-        core_to_core_s=_furthest_s([near, *columns]),
+        beside=max(shares, default=None),
+        core_to_core_s=around.core_to_core_s,
     )
     # A rule that grows with every lane that computes is right for both at two lanes only.
     if len(lanes) == 2 == sum(d.on_host for d in machine.devices):
         contention = max(0.0, (1.0 + contention) * by_order - 1.0)
     return replace(_profile(model, linked, compiled, found, contention, all_cores_s), load=load)
-
-
-def _furthest_s(looked: Iterable[Siblings | Measured | None]) -> float | None:
-    """How far apart cores were that computed together."""
-    found = [one.core_to_core_s for one in looked if one is not None]
-    return max((s for s in found if s is not None), default=None)
 
 
 def _kinds(machine: Machine) -> dict[Kind, list[Device]]:
@@ -157,7 +157,11 @@ def _kind(device: Device) -> Kind:
 
 
 def _measure(
-    compiled: Compiled, device: Device, feeds: Mapping[str, Any], linked: Machine
+    compiled: Compiled,
+    device: Device,
+    feeds: Mapping[str, Any],
+    linked: Machine,
+    beside: Siblings,
 ) -> Measured | None:
     """Times on one device; None where its memory cannot hold the model."""
     if not holds(device, compiled):
@@ -175,7 +179,6 @@ def _measure(
     nums = (len(names), 1, 1)
     lanes = [_alone(device, num, program) for num, program in zip(nums, programs, strict=True)]
     try:
-        beside = siblings((device,))
         times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, programs, beside)
         fallen = programs[0].fallen
     finally:
@@ -190,8 +193,7 @@ def _measure(
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
     step_s = float(np.median(unplaced_s))
-    told = beside.share, beside.core_to_core_s
-    return Measured(compute_s, spread, inside_s + gap_s, step_s, *told)
+    return Measured(compute_s, spread, inside_s + gap_s, step_s, beside.share)
 
 
 def _timed(

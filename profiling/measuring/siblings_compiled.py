@@ -1,5 +1,5 @@
-"""Two pieces of work in registers, and lines of memory that cores write for each other, timed
-without the interpreter (compiled).
+"""Two pieces of work in registers, and cache lines that cores write for each other, timed without
+the interpreter (compiled).
 """
 
 from placement.compiled.jit import inner, jit

@@ -55,8 +55,8 @@ class RunResult(Value, frozen=True, kw_only=True):
 
     `drift` is what the model alone takes now beside what the costs say that it takes: above 1 where
     the computer has become slower since it was measured, below where it has become faster.
-    `profiled_core_to_core_s` is how far apart the cores were when the costs were measured, to be
-    held against what `load` says of now; None where one core computes.
+    `profiled_core_to_core_s` is the core-to-core latency when the costs were measured, to be held
+    against that of `load`; None where one core computes.
     """
 
     UNLESS_TOLD = frozenset(

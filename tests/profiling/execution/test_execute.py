@@ -23,7 +23,7 @@ from profiling import backends
 from profiling.devices import heap
 from profiling.execution import execute as execution
 from profiling.execution.execute import execute
-from profiling.measuring.siblings import BETWEEN, Siblings
+from profiling.measuring.siblings import Look, Siblings
 from tests.profiling.live import diamond, problem_of, random_schedule, saved, two_lanes
 
 
@@ -317,7 +317,7 @@ cores = itertools.count(20_000)
 def beside(monkeypatch):
     """The sibling of a core that is busy from the first step on."""
     core, looks = next(cores), iter([1.0] * 40)
-    made = Siblings([core], patience_s=10.0, look=lambda asked: {core: next(looks, 1.5)})
+    made = Siblings([core], patience_s=10.0, look=lambda asked: Look({core: next(looks, 1.5)}))
     monkeypatch.setattr(execution, "siblings", lambda devices, **_: made)
 
 
@@ -342,7 +342,7 @@ def test_a_run_is_held_against_where_the_cores_were_in_its_profile_and_tells_whe
 
     def looking(devices, *, core_to_core_s):
         asked.append(core_to_core_s)
-        looked = {**dict.fromkeys(pair, 1.0), BETWEEN: 160.0}
+        looked = Look(dict.fromkeys(pair, 1.0), 160.0)
         return Siblings(pair, patience_s=10.0, look=lambda _: looked)
 
     monkeypatch.setattr(execution, "siblings", looking)

@@ -13,6 +13,7 @@ from placement.schedule.order import kernel_order
 from placement.simulator.simulate import step_time_s
 from profiling import backends
 from profiling.measuring import kernels
+from profiling.measuring import siblings as looking
 from profiling.measuring.kernels import (
     Cancelled,
     as_one_call,
@@ -22,7 +23,7 @@ from profiling.measuring.kernels import (
     profile,
 )
 from profiling.measuring.reference import MOST_TO_SETTLE, SETTLING_S, settled
-from profiling.measuring.siblings import Siblings
+from profiling.measuring.siblings import Look, Siblings
 from tests.instances import random_problem
 from tests.profiling.live import diamond, two_lanes
 
@@ -173,3 +174,24 @@ def test_the_step_is_that_of_the_unplaced_model(tmp_path, monkeypatch):
     found = profile(model, machine)
     assert found.step_s[0] > 0.02
     assert sum(row[0] for row in found.compute_s) < 0.01
+
+
+@pytest.mark.parametrize("num_more", [0, 1])
+def test_a_profile_has_the_latency_between_the_cores_of_its_machine(
+    num_more, tmp_path, monkeypatch
+):
+    """Of all of them together, as a run has it: two of three may be nearer to each other."""
+    model, machine = diamond(tmp_path), two_lanes()
+    pair = [replace(d, core_ids=(30_000 + i,)) for i, d in enumerate(machine.devices)]
+    more = [replace(pair[0], name="cpu:2", cores=2, core_ids=(30_002, 30_003))] * num_more
+    machine = replace(machine, devices=(*pair, *more))
+
+    def look(cores):
+        ns = {1: None, 2: 40.0, 4: 90.0}[len(cores)]
+        return Look(dict.fromkeys(cores, 1.0), ns)
+
+    monkeypatch.setenv("PLACEMENT_STUDIO_PATIENCE_S", "1")
+    monkeypatch.setattr(looking, "can_pin", lambda: True)
+    monkeypatch.setattr(looking, "_look", look)
+    load = profile(model, machine).load
+    assert load.core_to_core_s == pytest.approx(90e-9 if num_more else 40e-9)

@@ -143,3 +143,6 @@ def test_busy_siblings_that_could_not_be_waited_out_are_told():
     assert both.words.startswith("other programs computed on 1 of 2 cores, and")
     assert together([beside, Load(1.0, 0.0, 2)]).beside == 0.8
     assert together([Load(1.0, 0.0, 2)]).beside is None
+    apart = [Load(1.0, 0.0, 2, core_to_core_s=ns * 1e-9) for ns in (40, 160)]
+    assert together([*apart, Load(1.0, 0.0, 2)]).core_to_core_s == pytest.approx(160e-9)
+    assert together([Load(1.0, 0.0, 2)]).core_to_core_s is None

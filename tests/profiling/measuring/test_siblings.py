@@ -11,7 +11,7 @@ from placement.core.machine import Device
 from profiling.devices.cores import can_pin
 from profiling.devices.native import functions_of, why_not
 from profiling.measuring import siblings as module
-from profiling.measuring.siblings import BETWEEN, Siblings, siblings
+from profiling.measuring.siblings import Look, Siblings, siblings
 
 ALONE, BESIDE = 4.0, 6.0
 # What a core has shown is kept for the whole process, so each test has cores of its own.
@@ -42,7 +42,7 @@ class Computer:
         noise = 0.01 * (self.looks % 7) / 7
         ratio = (1 + noise) * (BESIDE if self.is_busy() else ALONE)
         # Only the second core has a busy sibling.
-        return {core: ratio if core == self.cores[1] else ALONE for core in asked}
+        return Look({core: ratio if core == self.cores[1] else ALONE for core in asked})
 
     def step(self):
         seconds = 0.03 if self.is_busy() else 0.02
@@ -78,8 +78,8 @@ class Moving(Computer):
 
     def look(self, asked):
         self.now_s += 1e-4
-        between_ns = self.far_ns if self.is_busy() else self.near_ns
-        return dict.fromkeys(asked, ALONE) | {BETWEEN: between_ns}
+        latency_ns = self.far_ns if self.is_busy() else self.near_ns
+        return Look(dict.fromkeys(asked, ALONE), latency_ns)
 
 
 def test_steps_while_cores_are_far_apart_are_made_anew():
@@ -96,15 +96,8 @@ def test_cores_that_stay_far_apart_are_told_and_beside_nothing():
     assert beside.share == 0.0 and beside.core_to_core_s == pytest.approx(160e-9)
 
 
-@pytest.mark.parametrize(("earlier_ns", "kept_s"), [(40.0, 0.02), (160.0, 0.03), (15.0, 0.03)])
-def test_where_cores_were_near_when_something_was_profiled_it_is_waited_for(earlier_ns, kept_s):
-    """A process that has only seen them far apart knows of nothing better, but its profile does.
-
-    What is nearer than two cores are to each other, threads of one, says nothing of these.
-    """
-    computer = Moving((0.0, 0.3))
-    computer.far_ns = 45.0 if earlier_ns < 30.0 else 160.0
-    beside = Siblings(
+def beside_of(computer, earlier_ns):
+    return Siblings(
         computer.cores,
         core_to_core_s=earlier_ns * 1e-9,
         patience_s=10.0,
@@ -112,7 +105,67 @@ def test_where_cores_were_near_when_something_was_profiled_it_is_waited_for(earl
         clock=computer.clock,
         sleep=computer.sleep,
     )
-    assert beside.measured(computer.step, 10) == [kept_s] * 10
+
+
+@pytest.mark.parametrize("wanted", [1, 10, 50])
+@pytest.mark.parametrize(
+    ("earlier_ns", "far_ns", "waits"),
+    [(40.0, 160.0, True), (160.0, 160.0, False), (15.0, 60.0, False)],
+)
+def test_the_latency_of_an_earlier_measurement_is_waited_for(earlier_ns, far_ns, waits, wanted):
+    """A process that has only seen cores far apart knows of nothing better, but a profile does.
+
+    What threads of one core take, 15 ns, says nothing of cores.
+    """
+    computer = Moving((0.0, 6.0))
+    computer.far_ns = far_ns
+    found = beside_of(computer, earlier_ns).measured(computer.step, wanted)
+    assert found == [0.02 if waits else 0.03] * wanted and (computer.now_s > 6.0) is waits
+
+
+def test_it_is_waited_for_no_longer_than_patience_lasts():
+    computer = Moving((0.0, 1e9))
+    beside = beside_of(computer, 40.0)
+    assert beside.measured(computer.step, 30) == [0.03] * 30
+    assert 10.0 < computer.now_s < 12.0 and beside.core_to_core_s == pytest.approx(160e-9)
+
+
+def test_nobody_waits_for_what_no_earlier_measurement_has_seen():
+    """A turn of a tournament would take all the time there is."""
+    computer = Moving()
+    beside, computer.busy = computer.beside(), ((computer.now_s, 1e9),)
+    assert beside.measured(computer.step, 1) == [0.03] and computer.now_s < 1.0
+
+
+def test_those_that_were_alone_count_where_all_were_far_apart():
+    computer = Moving((0.0, 1e9))
+
+    def look(asked):
+        ratio = BESIDE if computer.now_s > 0.05 and computer.now_s % 0.5 < 0.1 else ALONE
+        return Look(dict.fromkeys(asked, ratio), 160.0)
+
+    beside = Siblings(
+        computer.cores,
+        core_to_core_s=40e-9,
+        patience_s=2.0,
+        look=look,
+        clock=computer.clock,
+        sleep=computer.sleep,
+    )
+    beside.measured(computer.step, 5)
+    assert beside.share == 0.0 and beside.num_again > 5
+
+
+def test_threads_of_one_core_are_no_measure_for_cores():
+    """Three looks while they were those would make all others far apart."""
+    computer = Moving()
+    computer.near_ns = 60.0
+    found = iter([15.0] * 5)
+    near = computer.look
+    computer.look = lambda asked: Look(near(asked).ratios, next(found, 60.0))
+    beside = computer.beside()
+    assert beside.measured(computer.step, 10) == [0.02] * 10
+    assert beside.num_again == 0 and beside.core_to_core_s == pytest.approx(60e-9)
 
 
 def test_a_line_that_came_from_no_core_in_time_is_no_distance():
@@ -203,10 +256,12 @@ def test_each_core_is_chosen_by_itself():
         computer.cores,
         patience_s=10.0,
         # The first one is alone in a few looks, so that it is known what that is like.
-        look=lambda asked: {
-            always: ALONE if next(looks) < 10 else BESIDE,
-            seldom: BESIDE if computer.is_busy() else ALONE,
-        },
+        look=lambda asked: Look(
+            {
+                always: ALONE if next(looks) < 10 else BESIDE,
+                seldom: BESIDE if computer.is_busy() else ALONE,
+            }
+        ),
         clock=computer.clock,
         sleep=computer.sleep,
     )
@@ -220,7 +275,7 @@ def test_a_look_or_two_that_are_too_low_do_not_make_all_others_high():
     beside = Siblings(
         computer.cores,
         patience_s=10.0,
-        look=lambda asked: dict.fromkeys(asked, 0.7 * ALONE if next(looks) == 20 else ALONE),
+        look=lambda asked: Look(dict.fromkeys(asked, 0.7 * ALONE if next(looks) == 20 else ALONE)),
         clock=computer.clock,
         sleep=computer.sleep,
     )
@@ -269,7 +324,7 @@ def test_cores_are_those_of_devices_that_compute_here(monkeypatch):
 
     def look(found):
         asked.append(tuple(found))
-        return dict.fromkeys(found, 1.0)
+        return Look(dict.fromkeys(found, 1.0))
 
     monkeypatch.setenv("PLACEMENT_STUDIO_PATIENCE_S", "1")
     monkeypatch.setattr(module, "can_pin", lambda: True)
@@ -286,8 +341,7 @@ def test_a_look_is_at_each_core_and_leaves_this_thread_where_it_may_be():
     usual = os.sched_getaffinity(0)
     asked = sorted(usual)[:2]
     found = module._look(asked)
-    assert list(found) == [*asked, *[BETWEEN][: len(asked) - 1]]
-    assert all(ratio > 0 for ratio in found.values())
-    # Light goes a foot in a nanosecond, and a line waits for less than a look may take.
-    assert found.get(BETWEEN, 1.0) > 0.5
+    assert list(found.ratios) == asked and all(ratio > 0 for ratio in found.ratios.values())
+    # Light goes a foot in a nanosecond; nobody waits longer than 10 ms.
+    assert found.latency_ns is None if len(asked) == 1 else 0.5 < found.latency_ns < 1e7
     assert os.sched_getaffinity(0) == usual

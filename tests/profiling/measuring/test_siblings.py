@@ -1,8 +1,10 @@
 """Siblings: what was measured while a core was shared, or elsewhere than before, is made anew."""
 
 import itertools
+import math
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -342,6 +344,13 @@ def test_a_look_is_at_each_core_and_leaves_this_thread_where_it_may_be():
     asked = sorted(usual)[:2]
     found = module._look(asked)
     assert list(found.ratios) == asked and all(ratio > 0 for ratio in found.ratios.values())
-    # Light goes a foot in a nanosecond; nobody waits longer than 10 ms.
-    assert found.latency_ns is None if len(asked) == 1 else 0.5 < found.latency_ns < 1e7
     assert os.sched_getaffinity(0) == usual
+    if len(asked) == 1:
+        assert found.latency_ns is None
+        return
+    # Nobody waits longer than 10 ms, within which both may not get their cores on a busy computer.
+    ends_s = time.monotonic() + 60
+    while found.latency_ns == math.inf and time.monotonic() < ends_s:
+        found = module._look(asked)
+    # Light goes a foot in a nanosecond.
+    assert 0.5 < found.latency_ns < 1e7

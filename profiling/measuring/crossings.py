@@ -28,31 +28,39 @@ from profiling.measuring.siblings import Siblings, siblings
 BUDGET_S = 2.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 40
 WARMUP = 3
+# How kernels run: each a segment of its own, and the lanes that carry these.
+Way = tuple[Schedule, Sequence[Lane]]
 # Fewer than these say nothing about a line.
 FEWEST_CROSSINGS = 8
 _FITS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Crossings:
-    """Kernels (K,) on two lanes such that much crosses between them.
+class Apart:
+    """Kernels (K,) on two lanes, in the order in which they run; each is known by its place there.
 
-    `lane_of` (K,) is 0 or 1, `num_bytes` (K,) what a kernel is the first on its lane to read of
-    what the other lane made, `awaits` the kernels that make it.
+    `lane_of` (K,) is 0 or 1, `awaits` those on the other lane that make what a kernel is the first
+    on its own to read.
     """
 
     lane_of: Ints
-    num_bytes: Floats
     awaits: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Crossings(Apart):
+    """Such that much crosses, in declared order: `num_bytes` (K,) of what a kernel is the first on
+    its lane to read.
+    """
+
+    num_bytes: Floats
 
 
 def crossings_of(kernels: Graph) -> Crossings:
     """Each kernel on the lane that did not make its largest input."""
     arrays, num = kernels.arrays, len(kernels.ops)
     lane_of, num_bytes = np.zeros(num, dtype=np.int64), np.zeros(num)
-    awaits: list[tuple[int, ...]] = []
     read: set[tuple[int, int]] = set()
-    awaited: set[tuple[int, int]] = set()
     for k in range(num):
         inputs = arrays.in_tensors[arrays.in_ptr[k] : arrays.in_ptr[k + 1]]
         made = [int(t) for t in inputs if arrays.producer[t] >= 0]
@@ -63,10 +71,27 @@ def crossings_of(kernels: Graph) -> Crossings:
         there = [t for t in made if lane_of[arrays.producer[t]] != lane]
         num_bytes[k] = sum(float(arrays.tensor_bytes[t]) for t in there if (t, lane) not in read)
         read.update((t, lane) for t in there)
-        new = {int(arrays.producer[t]) for t in there}
+    plan = apart_of(kernels, lane_of, range(num))
+    return Crossings(plan.lane_of, plan.awaits, num_bytes)
+
+
+def apart_of(kernels: Graph, lane_of: Ints, order: Sequence[int]) -> Apart:
+    """Kernels, which are on these lanes (K,), in an order (K,)."""
+    arrays, place = kernels.arrays, {k: i for i, k in enumerate(order)}
+    awaits: list[tuple[int, ...]] = []
+    awaited: set[tuple[int, int]] = set()
+    for k in order:
+        inputs, lane = arrays.in_tensors[arrays.in_ptr[k] : arrays.in_ptr[k + 1]], int(lane_of[k])
+        made = {int(arrays.producer[t]) for t in inputs if arrays.producer[t] >= 0}
+        new = {place[p] for p in made if lane_of[p] != lane}
         awaits.append(tuple(sorted(p for p in new if (p, lane) not in awaited)))
         awaited.update((p, lane) for p in new)
-    return Crossings(lane_of, num_bytes, tuple(awaits))
+    return Apart(lane_of[list(order)], tuple(awaits))
+
+
+def _one_by_one(kernels: Graph, at: Sequence[Device], order: Sequence[int]) -> Schedule:
+    ops, pairs = kernels.ops, zip(at, order, strict=True)
+    return Schedule(tuple(Segment(device.name, (ops[k].name,)) for device, k in pairs))
 
 
 def crossing_cost(
@@ -81,15 +106,13 @@ def crossing_cost(
     crossed = np.flatnonzero(plan.num_bytes > 0)
     if len(crossed) < FEWEST_CROSSINGS:
         return None
-    names = [op.name for op in compiled.kernels.ops]
-    at = [pair[lane].name for lane in plan.lane_of]
-    everything = Lane(pair[0], tuple(range(len(names))), ((),) * len(names))
-    apart = [lane_of_kernels(device, number, plan) for number, device in enumerate(pair)]
-    ways = ((at, apart), ([pair[0].name] * len(names), [everything]))
+    declared = range(len(plan.lane_of))
+    ways = [way_apart(compiled.kernels, pair, plan, declared)]
+    ways.append(way_on_one(compiled.kernels, pair[0], declared))
     there, here = in_turns(compiled, pair, feeds, timeout_s, ways, beside=beside)
     longer_s = np.median([seconds_of(step) for step in there], axis=0)
     longer_s -= np.median([seconds_of(step) for step in here], axis=0)
-    handed = [seconds for step in there for seconds in handed_s(step, plan, at).values()]
+    handed = [seconds for step in there for seconds in handed_s(step, plan, pair).values()]
     latency_s, s_per_byte = line(plan.num_bytes[crossed], longer_s[crossed])
     latency_s += float(np.median(handed)) if handed else 0.0
     bytes_per_s = min(MOST_BYTES_PER_S, 1.0 / max(s_per_byte, 1e-30))
@@ -101,21 +124,19 @@ def in_turns(
     pair: Sequence[Device],
     feeds: Mapping[str, Any],
     timeout_s: float,
-    ways: Sequence[tuple[Sequence[str], Sequence[Lane]]],
+    ways: Sequence[Way],
     most_s: float = math.inf,
     beside: Siblings | None = None,
 ) -> list[list[Step]]:
-    """Steps, turn by turn, of each way to run the kernels one by one: their devices and lanes.
+    """Steps, turn by turn, of each way to run the kernels one by one.
 
     None of any where it would take longer than `most_s`. `beside` looks at the cores of the pair.
     """
-    names = [op.name for op in compiled.kernels.ops]
     programs, lanes = list[Program](), list[Carried]()
     try:
-        for at, carried in ways:
-            segments = tuple(Segment(on, (name,)) for on, name in zip(at, names, strict=True))
-            programs.append(compiled.open(Schedule(segments), feeds))
-            lanes.append(programs[-1].carried(carried, len(names)))
+        for schedule, carried in ways:
+            programs.append(compiled.open(schedule, feeds))
+            lanes.append(programs[-1].carried(carried, len(schedule.segments)))
         taken_s = 0.0
         for number in range(WARMUP):
             taken_s = sum(
@@ -133,9 +154,19 @@ def in_turns(
         release(programs, lanes)
 
 
-def lane_of_kernels(device: Device, number: int, plan: Crossings) -> Lane:
-    own = tuple(np.flatnonzero(plan.lane_of == number).tolist())
-    return Lane(device, own, tuple(plan.awaits[k] for k in own))
+def way_apart(kernels: Graph, pair: Sequence[Device], plan: Apart, order: Sequence[int]) -> Way:
+    """Kernels one by one, in an order (K,), on two lanes."""
+    lanes = []
+    for number, device in enumerate(pair):
+        own = tuple(np.flatnonzero(plan.lane_of == number).tolist())
+        lanes.append(Lane(device, own, tuple(plan.awaits[k] for k in own)))
+    return _one_by_one(kernels, [pair[lane] for lane in plan.lane_of], order), lanes
+
+
+def way_on_one(kernels: Graph, device: Device, order: Sequence[int]) -> Way:
+    """Kernels one by one, in an order (K,), on one lane."""
+    everything = Lane(device, tuple(range(len(order))), ((),) * len(order))
+    return _one_by_one(kernels, [device] * len(order), order), [everything]
 
 
 def seconds_of(step: Step) -> Floats:
@@ -143,13 +174,29 @@ def seconds_of(step: Step) -> Floats:
     return found
 
 
-def handed_s(step: Step, plan: Crossings, at: Sequence[str]) -> dict[int, float]:
+def overlaps_s(step: Step, plan: Apart) -> Floats:
+    """Of each kernel (K,) the seconds for which the other lane computed, too."""
+    start_s, end_s = np.array(step.start_s), np.array(step.end_s)
+    found = np.zeros(len(plan.lane_of))
+    for lane in (0, 1):
+        own, other = plan.lane_of == lane, plan.lane_of != lane
+        if own.any() and other.any():
+            # Seconds that the other lane has computed until each of its borders.
+            borders_s = np.stack([start_s[other], end_s[other]], axis=1).ravel()
+            lasts_s = np.stack([np.zeros(other.sum()), (end_s - start_s)[other]], axis=1).ravel()
+            done_s = np.cumsum(lasts_s)
+            until_s = np.interp(end_s[own], borders_s, done_s)
+            found[own] = until_s - np.interp(start_s[own], borders_s, done_s)
+    return found
+
+
+def handed_s(step: Step, plan: Apart, pair: Sequence[Device]) -> dict[int, float]:
     """By kernel from the end of one that another lane slept or tried for to its own start."""
     found = {}
     for k, producers in enumerate(plan.awaits):
         if producers:
             last = max(producers, key=lambda p: step.end_s[p])
-            if (last, at[k]) in step.resumed_s:
+            if (last, pair[plan.lane_of[k]].name) in step.resumed_s:
                 found[k] = step.start_s[k] - step.end_s[last]
     return found
 

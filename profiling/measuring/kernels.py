@@ -31,21 +31,19 @@ from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
-from profiling.devices.lanes import Lane, Lanes
 from profiling.measuring.between_hosts import between_hosts, contention_between, holds, pairs_of
+from profiling.measuring.contention import contention_of_lanes, cost_of_rank_order
 from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
-from profiling.measuring.reference import baseline_s, release, safe_step, settled_step
+from profiling.measuring.reference import alone, baseline_s, release, safe_step, settled_step
 from profiling.measuring.siblings import Siblings, siblings
 
 # Runtime, provider or own name, and number of cores.
 Kind = tuple[str, str, int]
 
-BUDGET_S, TOGETHER_S = 3.0, 1.0
+BUDGET_S = 3.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
-# The percentile that stands for steps beside which nothing else computes.
-UNDISTURBED = 25
 WARMUP = 3
 # The share of an accelerator's step that copies may be said to take.
 MOST_MOVED = 0.5
@@ -112,21 +110,23 @@ def profile(
     lanes = next((devices for devices in kinds.values() if len(devices) > 1), [])
     # Hosts share no memory, and what crosses between them is their links'.
     here = lanes and lanes[0].on_host and not backends.elsewhere(lanes)
-    alone = found[_kind(lanes[0])] if here else None
-    together, by_order = lanes[:2] if alone else [], 1.0
-    if alone:
-        contention, by_order = around.around_all(
-            together, partial(_contention, compiled, together, feeds, alone.compute_s)
-        )
-    else:
+    by_itself = found[_kind(lanes[0])] if here else None
+    if by_itself is None:
         contention = contention_between(compiled, linked, feeds, TIMEOUT_S)
-    crossing = None
-    if together:
-        crossing = around.around_all(
-            together, partial(crossing_cost, compiled, together, feeds, TIMEOUT_S)
+    else:
+        pair, kernel_s = lanes[:2], by_itself.compute_s
+        crossing = around.around_all(pair, partial(crossing_cost, compiled, pair, feeds, TIMEOUT_S))
+        if crossing is not None:
+            linked = _with_links(linked, {device.name for device in lanes}, *crossing)
+        contention = around.around_all(
+            pair, partial(contention_of_lanes, compiled, pair, feeds, kernel_s, crossing)
         )
-    if crossing is not None:
-        linked = _with_links(linked, {device.name for device in lanes}, *crossing)
+        # A rule that grows with every lane that computes is right for both at two lanes only.
+        if len(lanes) == 2 == sum(d.on_host for d in machine.devices):
+            by_order = around.around_all(
+                pair[:1], partial(cost_of_rank_order, compiled, pair[0], feeds, kernel_s)
+            )
+            contention = max(0.0, (1.0 + contention) * by_order - 1.0)
     linked = between_hosts(linked, compiled, feeds, TIMEOUT_S, tell, contention)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
@@ -136,9 +136,6 @@ def profile(
         beside=max(shares, default=None),
         core_to_core_s=around.core_to_core_s,
     )
-    # A rule that grows with every lane that computes is right for both at two lanes only.
-    if len(lanes) == 2 == sum(d.on_host for d in machine.devices):
-        contention = max(0.0, (1.0 + contention) * by_order - 1.0)
     return replace(_profile(model, linked, compiled, found, contention, all_cores_s), load=load)
 
 
@@ -177,7 +174,7 @@ def _measure(
         compiled.unplaced(device, feeds),
     ]
     nums = (len(names), 1, 1)
-    lanes = [_alone(device, num, program) for num, program in zip(nums, programs, strict=True)]
+    lanes = [alone(program, device, num) for num, program in zip(nums, programs, strict=True)]
     try:
         times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, programs, beside)
         fallen = programs[0].fallen
@@ -273,84 +270,6 @@ def _with_links(
         for link in machine.links
     )
     return replace(machine, links=links)
-
-
-def _contention(
-    compiled: Compiled,
-    pair: Sequence[Device],
-    feeds: Mapping[str, Any],
-    kernel_s: Floats,
-    beside: Siblings,
-) -> tuple[float, float]:
-    """How much slower two lanes compute at the same time than one, 0.1 for a tenth; and how many
-    times as long a step takes by upward rank as in the model's own order.
-
-    The second is 1 where the runtime finds an order itself. Where it keeps that of a schedule,
-    placements on several lanes run by rank, or near it, and lose what is in the caches on the way
-    to and fro between branches, while kernels were measured as they are declared.
-    """
-    names = tuple(op.name for op in compiled.kernels.ops)
-    if not names:
-        return 0.0, 1.0
-    opened = [(device, names) for device in pair]
-    if compiled.keeps_order:
-        ranked = tuple(names[k] for k in by_rank(compiled.kernels, kernel_s))
-        opened = [*((device, ranked) for device in pair), opened[0]]
-    programs = [compiled.open(Schedule((Segment(d.name, order),)), feeds) for d, order in opened]
-    alone = [_alone(d, 1, program) for (d, _), program in zip(opened, programs, strict=True)]
-    lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
-    together = Lanes(lanes, len(pair), lambda i: programs[i].run(0))
-    try:
-        for _ in range(WARMUP):
-            taken_s = together.step(TIMEOUT_S).seconds
-            taken_s += sum(lane.step(TIMEOUT_S).seconds for lane in alone)
-        rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(TOGETHER_S / max(taken_s, 1e-6))))
-        step_of_each = [partial(steps.step, TIMEOUT_S) for steps in (together, *alone)]
-        both, *each = beside.in_turns(step_of_each, rounds)
-    finally:
-        release(programs, (together, *alone))
-    together_s = [[step.end_s[i] - step.start_s[i] for step in both] for i in range(len(pair))]
-    alone_s = [[step.seconds for step in own] for own in each]
-    by_order = slower(alone_s[0], alone_s[-1]) if compiled.keeps_order else 1.0
-    return contention_of(together_s, alone_s[: len(pair)]), by_order
-
-
-def by_rank(kernels: Graph, kernel_s: Floats) -> list[int]:
-    """Kernels by falling upward rank on one device, where nothing is sent: makers before readers.
-
-    Of equal ones those that are declared first come first, as they do everywhere.
-    """
-    ranks = kernel_s.tolist()
-    for k in reversed(range(len(ranks))):
-        ranks[k] += max((ranks[reader] for reader in kernels.successors[k]), default=0.0)
-    return sorted(range(len(ranks)), key=lambda k: -ranks[k])
-
-
-def contention_of(
-    together_s: Sequence[Sequence[float]], alone_s: Sequence[Sequence[float]]
-) -> float:
-    """How much slower lanes are together than alone, by lane the seconds of some steps each.
-
-    >>> round(contention_of([[11, 11, 11, 30, 30]], [[10, 10, 10, 10, 30]]), 6)
-    0.1
-    """
-    by_lane = [slower(*both) for both in zip(together_s, alone_s, strict=True)]
-    return max(0.0, float(np.mean(by_lane)) - 1.0)
-
-
-def slower(seconds: Sequence[float], than_s: Sequence[float]) -> float:
-    """How many times as long steps take as others.
-
-    Of both the first quartile: what else computes, the page that shows this too, is oftener on one
-    of two cores than on one, and a median would count it as contention.
-    """
-    return float(np.percentile(seconds, UNDISTURBED) / np.percentile(than_s, UNDISTURBED))
-
-
-def _alone(device: Device, num_segments: int, program: Program) -> Carried:
-    segments = tuple(range(num_segments))
-    lane = Lane(device, segments, ((),) * num_segments)
-    return program.carried([lane], num_segments)
 
 
 def _profile(

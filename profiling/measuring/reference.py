@@ -54,7 +54,7 @@ class Expected:
 
     def _made(self, *, nudged: bool) -> dict[str, Any]:
         program = self._compiled.unplaced(self._host, self._feeds)
-        lanes = _alone(program, self._host)
+        lanes = alone(program, self._host)
         try:
             if nudged:
                 program.nudge()
@@ -84,7 +84,7 @@ def _median_s(
     compiled: Compiled, device: Device | None, feeds: Mapping[str, Any], timeout_s: float
 ) -> float:
     program = compiled.unplaced(device, feeds)
-    lanes = _alone(program, device)
+    lanes = alone(program, device)
     try:
         for _ in range(WARMUP):
             settled_step(lanes, program, timeout_s)
@@ -168,5 +168,8 @@ def release(programs: Sequence[Program], lanes: Sequence[Threads]) -> None:
         _abandoned.extend(programs)
 
 
-def _alone(program: Program, device: Device | None) -> Carried:
-    return program.carried([Lane(device or Device("all cores"), (0,), ((),))], 1)
+def alone(program: Program, device: Device | None, num_segments: int = 1) -> Carried:
+    """All segments of a program one after the other, on one lane; unpinned without a device."""
+    segments = tuple(range(num_segments))
+    lane = Lane(device or Device("all cores"), segments, ((),) * num_segments)
+    return program.carried([lane], num_segments)

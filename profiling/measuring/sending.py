@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.core.costs import Floats
 from placement.core.machine import Device
 from profiling.backends.base import Compiled
-from profiling.devices.lanes import Lane, Step
+from profiling.devices.lanes import Step
 from profiling.measuring.crossings import (
     FEWEST_CROSSINGS,
-    Crossings,
     crossings_of,
     handed_s,
     in_turns,
-    lane_of_kernels,
+    overlaps_s,
     seconds_of,
+    way_apart,
+    way_on_one,
 )
 
 # It is not measured where that takes longer.
@@ -63,24 +63,21 @@ def sending(
     ):
         return None
     names = [op.name for op in compiled.kernels.ops]
-    at = [pair[lane].name for lane in plan.lane_of]
-    everything = tuple(range(len(names)))
-    alone = [
-        ([device.name] * len(names), [Lane(device, everything, ((),) * len(names))])
-        for device in pair
-    ]
-    apart = [lane_of_kernels(device, number, plan) for number, device in enumerate(pair)]
-    there, *here = in_turns(compiled, pair, feeds, timeout_s, ((at, apart), *alone), MOST_S)
+    declared = range(len(names))
+    apart = way_apart(compiled.kernels, pair, plan, declared)
+    alone = [way_on_one(compiled.kernels, device, declared) for device in pair]
+    there, *here = in_turns(compiled, pair, feeds, timeout_s, (apart, *alone), MOST_S)
     if not there:
         return None
     alone_s = np.array([np.mean([seconds_of(step) for step in steps], axis=0) for steps in here])
     # With what a kernel takes to send on what it makes.
     usual_s = alone_s[plan.lane_of, np.arange(len(names))]
-    usual_s += np.mean([_slowed_s(step, plan, contention) for step in there], axis=0)
+    slowed_s = np.mean([overlaps_s(step, plan) for step in there], axis=0)
+    usual_s += slowed_s * contention / (1 + contention)
     longer_s = np.mean([seconds_of(step) for step in there], axis=0) - usual_s
     handed: dict[int, list[float]] = {}
     for step in there:
-        for k, seconds in handed_s(step, plan, at).items():
+        for k, seconds in handed_s(step, plan, pair).items():
             handed.setdefault(k, []).append(seconds)
     # Of those that waited each time; others were sent while something else was computed. What
     # renews state is sent to all who hold it.
@@ -105,22 +102,6 @@ def sending(
         for lane, alone in enumerate(used_s[1:])
     )
     return Sending(ratio, send, min(1.0, max(send, extra_s / whole_s)) - send)
-
-
-def _slowed_s(step: Step, plan: Crossings, contention: float) -> Floats:
-    """Seconds that each kernel lost because the other lane computed beside it."""
-    start_s, end_s = np.array(step.start_s), np.array(step.end_s)
-    beside_s = np.zeros(len(plan.lane_of))
-    for lane in (0, 1):
-        own, other = plan.lane_of == lane, plan.lane_of != lane
-        if own.any() and other.any():
-            # Seconds that the other lane has computed until each of its borders.
-            borders_s = np.stack([start_s[other], end_s[other]], axis=1).ravel()
-            lasts_s = np.stack([np.zeros(other.sum()), (end_s - start_s)[other]], axis=1).ravel()
-            done_s = np.cumsum(lasts_s)
-            until_s = np.interp(end_s[own], borders_s, done_s)
-            beside_s[own] = until_s - np.interp(start_s[own], borders_s, done_s)
-    return beside_s * contention / (1 + contention)
 
 
 def _mean_processor_s(steps: Sequence[Step]) -> float | None:

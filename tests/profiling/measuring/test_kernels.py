@@ -9,7 +9,6 @@ import pytest
 from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
 from placement.core.schedule import Schedule, Segment
-from placement.schedule.order import kernel_order
 from placement.simulator.simulate import step_time_s
 from profiling import backends
 from profiling.measuring import kernels
@@ -17,13 +16,12 @@ from profiling.measuring import siblings as looking
 from profiling.measuring.kernels import (
     Cancelled,
     as_one_call,
-    by_rank,
     call_overhead_s,
     moved_s,
     profile,
 )
 from profiling.measuring.reference import MOST_TO_SETTLE, SETTLING_S, settled
-from profiling.measuring.siblings import Look, Siblings
+from profiling.measuring.siblings import Look
 from tests.instances import random_problem
 from tests.profiling.live import diamond, two_lanes
 
@@ -39,48 +37,6 @@ def test_no_kernel_takes_less_than_nothing():
     assert call_overhead_s(np.array([3.0]), 2.0) == 0.0, "one call says nothing about calls"
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_lanes_are_timed_together_in_the_order_in_which_placements_run(seed):
-    problem = random_problem(seed, num_ops=20, num_devices=1)
-    kernel_s = problem.costs.compute_s[:, 0]
-    on_one = problem.placement_of([0] * problem.num_units)
-    ranked = kernel_order(problem, on_one, problem.kernel_devices(on_one))
-    assert by_rank(problem.kernels, kernel_s) == ranked
-    assert ranked != sorted(ranked), "or this shows nothing"
-
-
-class Opened(Exception):
-    """Told by a model that is not run."""
-
-
-class Recording:
-    """A compiled model that notes the schedules it is asked for."""
-
-    def __init__(self, kernels, keeps_order):
-        self.kernels, self.keeps_order, self.schedules = kernels, keeps_order, []
-
-    def open(self, schedule, feeds):
-        self.schedules.append([(s.device, s.kernels) for s in schedule.segments])
-        return self
-
-    def carried(self, lanes, num_segments):
-        raise Opened
-
-
-@pytest.mark.parametrize("keeps_order", [True, False])
-def test_where_an_order_is_kept_two_lanes_run_by_rank_and_one_as_declared(keeps_order):
-    problem = random_problem(3, num_ops=20, num_devices=1)
-    names = tuple(op.name for op in problem.kernels.ops)
-    kernel_s = problem.costs.compute_s[:, 0]
-    ranked = tuple(names[k] for k in by_rank(problem.kernels, kernel_s))
-    compiled = Recording(problem.kernels, keeps_order)
-    with pytest.raises(Opened):
-        kernels._contention(compiled, two_lanes().devices, {}, kernel_s, Siblings(()))
-    on_both = [[("cpu:0", ranked)], [("cpu:1", ranked)], [("cpu:0", names)]]
-    as_declared = [[("cpu:0", names)], [("cpu:1", names)]]
-    assert compiled.schedules == (on_both if keeps_order else as_declared)
-
-
 @pytest.mark.parametrize(("cores", "contention"), [((), 1.2 * 1.1 - 1), ((1,), 0.2), ((2,), 0.2)])
 def test_what_an_order_costs_counts_as_contention_of_two_lanes(
     cores, contention, tmp_path, monkeypatch
@@ -89,7 +45,8 @@ def test_what_an_order_costs_counts_as_contention_of_two_lanes(
     model, machine = diamond(tmp_path), two_lanes()
     more = [replace(machine.devices[0], name="cpu:2", cores=num) for num in cores]
     machine = replace(machine, devices=(*machine.devices, *more))
-    monkeypatch.setattr(kernels, "_contention", lambda *_: (0.2, 1.1))
+    monkeypatch.setattr(kernels, "contention_of_lanes", lambda *_: 0.2)
+    monkeypatch.setattr(kernels, "cost_of_rank_order", lambda *_: 1.1)
     assert profile(model, machine).contention == pytest.approx(contention)
 
 

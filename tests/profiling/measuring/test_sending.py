@@ -1,7 +1,5 @@
 """What sending between hosts costs, of hosts that are as they were made: chains and simulations."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,13 +7,12 @@ from hypothesis import strategies as st
 
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device
-from placement.simulator.executions import lower
-from placement.simulator.simulate import times_of
 from profiling.backends.base import Renewal
 from profiling.devices.lanes import Step
 from profiling.measuring.crossings import FEWEST_CROSSINGS, crossings_of
 from profiling.measuring.sending import sending
 from tests.instances import random_problem
+from tests.profiling.simulated import Idle, Simulated, of_one_kind
 
 HOSTS = Device("a/cpu:0"), Device("b/cpu:0")
 
@@ -85,74 +82,11 @@ def test_what_hosts_slow_each_other_is_no_cost_of_crossing(seed, contention):
         contention=contention,
         link_contention=False,
     )
-    devices = tuple(replace(d, kind="cpu") for d in problem.machine.devices)
-    latency_s = 3e-4 * (1.0 - np.eye(2))
-    costs = replace(
-        problem.costs,
-        compute_s=1e-4 * np.repeat(problem.costs.compute_s[:, :1], 2, axis=1),
-        call_s=np.zeros(2),
-        latency_s=latency_s,
-        s_per_byte=np.zeros((2, 2)),
-    )
-    machine = replace(problem.machine, devices=devices)
-    world = Simulated(replace(problem, machine=machine, costs=costs))
+    problem = of_one_kind(problem, 3e-4)
+    devices, world = problem.machine.devices, Simulated(problem)
     found = sending(world, devices, {}, 60.0, (3e-4, 0.0), contention)
     assert found.ratio == pytest.approx(1.0, abs=1e-6)
     assert (found.send, found.receive) == (pytest.approx(0.0, abs=1e-6), 0.0)
-
-
-class Idle:
-    """What a program has besides."""
-
-    def device_times(self):
-        return None
-
-    def stop(self):
-        pass
-
-    def close(self):
-        return True
-
-
-class Simulated:
-    """A problem's kernels, compiled for hosts whose steps are as the simulator says."""
-
-    renewals = ()
-
-    def __init__(self, problem):
-        self.problem, self.kernels = problem, problem.kernels
-
-    def exchanges(self, tensor):
-        return True
-
-    def open(self, schedule, feeds):
-        return SimulatedProgram(self.problem, schedule)
-
-
-class SimulatedProgram(Idle):
-    def __init__(self, problem, schedule):
-        self._problem, self._schedule, self._resumed_s = problem, schedule, {}
-
-    def carried(self, lanes, num_segments):
-        problem, schedule = self._problem, self._schedule
-        tasks = lower(problem, schedule)
-        self._times = times_of(problem, schedule, tasks)
-        for lane in lanes:
-            for k, awaits in zip(lane.segments, lane.awaits, strict=True):
-                for maker in awaits:
-                    on = schedule.segments[k].device
-                    arrived_s = max(
-                        self._times.arrived_s[i]
-                        for i, move in enumerate(tasks.transfers)
-                        if move.segment == maker and move.dst == problem.machine.index[on]
-                    )
-                    if arrived_s >= self._times.start_s[k] - 1e-9:
-                        self._resumed_s[maker, on] = arrived_s
-        return self
-
-    def step(self, timeout_s):
-        times = self._times
-        return Step(0.0, times.step_s, times.start_s, times.end_s, self._resumed_s)
 
 
 class Chain:

@@ -103,7 +103,7 @@ def profile(
     found: dict[Kind, Measured | None] = {}
     for kind, devices in kinds.items():
         tell(f"kernels on {devices[0].name}")
-        found[kind] = around.around_all(
+        found[kind] = around.with_looks_at(
             devices[:1], partial(_measure, compiled, devices[0], feeds, linked)
         )
     tell("devices together")
@@ -115,15 +115,15 @@ def profile(
         contention = contention_between(compiled, linked, feeds, TIMEOUT_S)
     else:
         pair, kernel_s = lanes[:2], by_itself.compute_s
-        crossing = around.around_all(pair, partial(crossing_cost, compiled, pair, feeds, TIMEOUT_S))
+        crossing = around.with_looks_at(pair, partial(crossing_cost, compiled, pair, feeds, TIMEOUT_S))
         if crossing is not None:
             linked = _with_links(linked, {device.name for device in lanes}, *crossing)
-        contention = around.around_all(
+        contention = around.with_looks_at(
             pair, partial(contention_of_lanes, compiled, pair, feeds, kernel_s, crossing)
         )
         # A rule that grows with every lane that computes is right for both at two lanes only.
         if len(lanes) == 2 == sum(d.on_host for d in machine.devices):
-            by_order = around.around_all(
+            by_order = around.with_looks_at(
                 pair[:1], partial(cost_of_rank_order, compiled, pair[0], feeds, kernel_s)
             )
             contention = max(0.0, (1.0 + contention) * by_order - 1.0)

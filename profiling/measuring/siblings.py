@@ -229,8 +229,8 @@ class Siblings:
         (found,) = self.in_turns([work], wanted)
         return found
 
-    def around_all(self, devices: Iterable[Device], work: Callable[["Siblings"], T]) -> T:
-        """What the work returns that measures on some devices, and looks at their cores itself.
+    def with_looks_at(self, devices: Iterable[Device], work: Callable[["Siblings"], T]) -> T:
+        """What the work returns, which measures on some devices by the looks that it is given.
 
         Where these are the cores of this, its looks count here, too; else one before and one after.
         """

@@ -1,12 +1,14 @@
 """Training steps of the zoo, live: what capturing a step costs, and what two lanes gain.
 
-    python -m benchmarks.torch_steps [--json] [--rounds N] [--placers heft,...] [NETWORK ...]
+    python -m benchmarks.torch_steps [--json] [--rounds N] [--placers heft,...] [--drawn N]
+        [--seed N] [NETWORK ...]
 
 Of each network, in a process of its own: the captured step on one lane beside the same step of
 plain PyTorch with the same thread, turn by turn; and placements on two one-core lanes beside the
-captured step on each lane alone. A ratio to plain PyTorch below 1 means that the captured step is
-faster, a ratio to the best lane below 1 that two lanes are. Plain PyTorch with both cores is timed
-afterwards, since its threads would take a lane's core.
+captured step on each lane alone; with `--drawn 2` also two placements as by hand and two by chance,
+as `benchmarks.live.fidelity` draws them from the seed. A ratio to plain PyTorch below 1 means that
+the captured step is faster, a ratio to the best lane below 1 that two lanes are. Plain PyTorch with
+both cores is timed afterwards, since its threads would take a lane's core.
 """
 
 import argparse
@@ -19,6 +21,8 @@ from typing import Any
 
 from benchmarks._shared import turns
 from benchmarks._shared.figures import parser, table
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
 from placement.loaders.zoo import TRAINING
 
 # Networks with the sizes at which a step of one core lasts about a second.
@@ -36,10 +40,11 @@ PLACERS = ("heft",)
 WARMUP = 2
 
 
-def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
+def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Medians in milliseconds, and ratios with their 95 % limits, measured in this process."""
     import placement as pl
     from benchmarks._shared.torch_eager import EagerStep
+    from placement.schedule.simulated import simulate_schedule
     from profiling.execution.execute import compiled_for
     from profiling.measuring.timing import ratio_interval
 
@@ -47,21 +52,22 @@ def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
     model = pl.load(name + TRAINING, dims)
     machine = pl.machine_for(model, pl.machine("two-lanes"))
     problem = pl.make_problem(model, machine, pl.profile(model, machine))
-    placed = {placer: pl.place(problem, placer) for placer in placers}
+    placed = {placer: pl.place(problem, placer).schedule for placer in options.placers.split(",")}
+    placed |= _drawn(problem, options.drawn, options.seed)
+    predicted = {key: simulate_schedule(problem, schedule) for key, schedule in placed.items()}
     compiled = compiled_for(problem, model)
     lanes = {device.name: device for device in problem.machine.devices}
     first = problem.machine.devices[0]
     one = pl.place(problem, "single")
     with ExitStack() as stack:
         plain = stack.enter_context(turns.running("plain", EagerStep(name, dims, first), first))
-        schedules = {placer: found.schedule for placer, found in placed.items()}
         steps = stack.enter_context(
-            turns.opened(problem, compiled, {"one lane": one.schedule, **schedules})
+            turns.opened(problem, compiled, {"one lane": one.schedule, **placed})
         )
         alone = stack.enter_context(turns.alone(compiled, lanes))
-        times_s = turns.turn_by_turn({**plain, **steps, **alone}, rounds, WARMUP)
+        times_s = turns.turn_by_turn({**plain, **steps, **alone}, options.rounds, WARMUP)
     with turns.running("both cores", EagerStep(name, dims, None), None) as steps:
-        times_s |= turns.turn_by_turn(steps, max(3, rounds // 2), WARMUP)
+        times_s |= turns.turn_by_turn(steps, max(3, options.rounds // 2), WARMUP)
     medians_s = {key: statistics.median(values) for key, values in times_s.items()}
     best = min([*lanes, "one lane"], key=lambda key: medians_s[key])
     return {
@@ -69,19 +75,28 @@ def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
         "dims": dims,
         "num_ops": len(model.graph.ops),
         "ms": {key: value * 1e3 for key, value in medians_s.items()},
-        "predicted_ms": {placer: found.value * 1e3 for placer, found in placed.items()},
-        "num_segments": {placer: found.num_segments for placer, found in placed.items()},
+        "predicted_ms": {key: found.value * 1e3 for key, found in predicted.items()},
+        "num_segments": {key: len(schedule.segments) for key, schedule in placed.items()},
         "best_lane_ms": medians_s[best] * 1e3,
         "to_plain": ratio_interval(times_s["one lane"], times_s["plain"], 0),
-        "to_best_lane": {
-            placer: ratio_interval(times_s[placer], times_s[best], 0) for placer in placers
-        },
+        "to_best_lane": {key: ratio_interval(times_s[key], times_s[best], 0) for key in placed},
     }
+
+
+def _drawn(problem: Problem, num: int, seed: int) -> dict[str, Schedule]:
+    from benchmarks._fidelity.placements import schedules
+
+    found: dict[str, dict[str, Schedule]] = {"by hand": {}, "random": {}}
+    for kind, name, schedule in schedules(problem, seed) if num else ():
+        if kind in found and len(found[kind]) < num:
+            found[kind][name] = schedule
+    return found["by hand"] | found["random"]
 
 
 def in_own_process(name: str, options: argparse.Namespace) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.torch_steps", "--worker", name]
     command += ["--rounds", str(options.rounds), "--placers", options.placers]
+    command += ["--drawn", str(options.drawn), "--seed", str(options.seed)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -99,6 +114,7 @@ COLUMNS = {
     "placer": "{placer}",
     "two lanes ms": "{placed_ms:.0f}",
     "predicted ms": "{expected_ms:.0f}",
+    "error": "{error:+.1%}",
     "two lanes / best lane (95 %)": "{ratio[0]:.3f} ({ratio[1]:.3f} to {ratio[2]:.3f})",
     "plain, both cores ms": "{ms[both cores]:.0f}",
 }
@@ -112,17 +128,22 @@ def text(rows: list[dict[str, Any]]) -> str:
             "placer": placer,
             "placed_ms": row["ms"][placer],
             "expected_ms": row["predicted_ms"][placer],
+            "error": row["predicted_ms"][placer] / row["ms"][placer] - 1.0,
             "ratio": ratio,
         }
         for row in rows
         for placer, ratio in row["to_best_lane"].items()
     ]
     median = statistics.median(row["to_plain"][0] for row in rows)
-    return f"{table(COLUMNS, found)}\n\nMedian of one lane / plain PyTorch: {median:.3f}"
+    errors = sorted(abs(row["error"]) for row in found)
+    return (
+        f"{table(COLUMNS, found)}\n\nMedian of one lane / plain PyTorch: {median:.3f}; error of"
+        f" predictions: {statistics.median(errors):.1%} in the median, {errors[-1]:.1%} at most"
+    )
 
 
 def main() -> None:
-    made = parser(__doc__, rounds=12, placers=",".join(PLACERS))
+    made = parser(__doc__, rounds=12, placers=",".join(PLACERS), drawn=0, seed=0)
     made.add_argument("networks", nargs="*", help=f"default: {', '.join(DIMS)}")
     made.add_argument("--worker", help=argparse.SUPPRESS)
     options = made.parse_args()
@@ -130,7 +151,7 @@ def main() -> None:
         from profiling.measuring.lock import measuring
 
         with measuring("torch_steps"):
-            answer = row(options.worker, options.rounds, tuple(options.placers.split(",")))
+            answer = row(options.worker, options)
         print(json.dumps(answer))
         return
     rows = []

@@ -38,6 +38,8 @@ DIMS: dict[str, dict[str, int]] = {
 }
 PLACERS = ("heft",)
 WARMUP = 2
+# For rounds that are made anew, because cores were shared or had moved since the profile.
+PATIENCE_S = 120.0
 
 
 def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -46,6 +48,7 @@ def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks._shared.torch_eager import EagerStep
     from placement.schedule.simulated import simulate_schedule
     from profiling.execution.execute import compiled_for
+    from profiling.measuring.siblings import Siblings
     from profiling.measuring.timing import ratio_interval
 
     dims = DIMS[name]
@@ -65,7 +68,12 @@ def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
             turns.opened(problem, compiled, {"one lane": one.schedule, **placed})
         )
         alone = stack.enter_context(turns.alone(compiled, lanes))
-        times_s = turns.turn_by_turn({**plain, **steps, **alone}, options.rounds, WARMUP)
+        beside = Siblings(
+            [core for device in machine.devices for core in device.core_ids],
+            core_to_core_s=_profiled_s(problem),
+            patience_s=PATIENCE_S,
+        )
+        times_s = turns.turn_by_turn({**plain, **steps, **alone}, options.rounds, WARMUP, beside)
     with turns.running("both cores", EagerStep(name, dims, None), None) as steps:
         times_s |= turns.turn_by_turn(steps, max(3, options.rounds // 2), WARMUP)
     medians_s = {key: statistics.median(values) for key, values in times_s.items()}
@@ -74,6 +82,9 @@ def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "network": name,
         "dims": dims,
         "num_ops": len(model.graph.ops),
+        "num_again": beside.num_again,
+        "beside": beside.share,
+        "core_to_core_ns": [s and s * 1e9 for s in (beside.core_to_core_s, _profiled_s(problem))],
         "ms": {key: value * 1e3 for key, value in medians_s.items()},
         "predicted_ms": {key: found.value * 1e3 for key, found in predicted.items()},
         "num_segments": {key: len(schedule.segments) for key, schedule in placed.items()},
@@ -81,6 +92,11 @@ def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "to_plain": ratio_interval(times_s["one lane"], times_s["plain"], 0),
         "to_best_lane": {key: ratio_interval(times_s[key], times_s[best], 0) for key in placed},
     }
+
+
+def _profiled_s(problem: Problem) -> float | None:
+    load = problem.costs.load
+    return load.core_to_core_s if load else None
 
 
 def _drawn(problem: Problem, num: int, seed: int) -> dict[str, Schedule]:

@@ -115,7 +115,9 @@ def profile(
         contention = contention_between(compiled, linked, feeds, TIMEOUT_S)
     else:
         pair, kernel_s = lanes[:2], by_itself.compute_s
-        crossing = around.with_looks_at(pair, partial(crossing_cost, compiled, pair, feeds, TIMEOUT_S))
+        crossing = around.with_looks_at(
+            pair, partial(crossing_cost, compiled, pair, feeds, TIMEOUT_S)
+        )
         if crossing is not None:
             linked = _with_links(linked, {device.name for device in lanes}, *crossing)
         contention = around.with_looks_at(

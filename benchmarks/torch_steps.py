@@ -47,6 +47,7 @@ def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
     import placement as pl
     from benchmarks._shared.torch_eager import EagerStep
     from placement.schedule.simulated import simulate_schedule
+    from profiling.devices.cores import usable_cores
     from profiling.execution.execute import compiled_for
     from profiling.measuring.siblings import Siblings
     from profiling.measuring.timing import ratio_interval
@@ -68,10 +69,9 @@ def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
             turns.opened(problem, compiled, {"one lane": one.schedule, **placed})
         )
         alone = stack.enter_context(turns.alone(compiled, lanes))
+        cores = sorted(core for device in machine.devices for core in device.core_ids)
         beside = Siblings(
-            [core for device in machine.devices for core in device.core_ids],
-            core_to_core_s=_profiled_s(problem),
-            patience_s=PATIENCE_S,
+            cores or usable_cores(), core_to_core_s=_profiled_s(problem), patience_s=PATIENCE_S
         )
         times_s = turns.turn_by_turn({**plain, **steps, **alone}, options.rounds, WARMUP, beside)
     with turns.running("both cores", EagerStep(name, dims, None), None) as steps:
@@ -103,7 +103,9 @@ def _drawn(problem: Problem, num: int, seed: int) -> dict[str, Schedule]:
     from benchmarks._fidelity.placements import schedules
 
     found: dict[str, dict[str, Schedule]] = {"by hand": {}, "random": {}}
-    for kind, name, schedule in schedules(problem, seed) if num else ():
+    for kind, name, schedule in schedules(problem, seed):
+        if all(len(listed) >= num for listed in found.values()):
+            break
         if kind in found and len(found[kind]) < num:
             found[kind][name] = schedule
     return found["by hand"] | found["random"]

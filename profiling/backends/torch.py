@@ -44,7 +44,9 @@ class Torch(Backend):
         # Profiles from before were of steps whose ops were begun one by one.
         captures = any(device.provider in CAPTURED for device in accelerators())
         launches = (("launches of PyTorch's ops", "captured"),) if captures else ()
-        return (("torch", installed), *pages, *freed, *launches)
+        # And those before of contention by whole models.
+        together = (("contention of PyTorch's lanes", "by parts"),)
+        return (("torch", installed), *pages, *freed, *launches, *together)
 
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]

@@ -28,7 +28,7 @@ from profiling.measuring.siblings import Siblings, siblings
 BUDGET_S = 2.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 40
 WARMUP = 3
-# How kernels run: each a segment of its own, and the lanes that carry these.
+# A schedule, and the lanes that carry it.
 Way = tuple[Schedule, Sequence[Lane]]
 # Fewer than these say nothing about a line.
 FEWEST_CROSSINGS = 8
@@ -36,62 +36,54 @@ _FITS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
-    """Kernels (K,) on two lanes, in the order in which they run; each is known by its place there.
+class Crossings:
+    """Segments (S,) on two lanes, in an order in which they may run, and what crosses.
 
-    `lane_of` (K,) is 0 or 1, `awaits` those on the other lane that make what a kernel is the first
-    on its own to read.
+    `lane_of` (S,) is 0 or 1, `num_bytes` (S,) what a segment is the first on its lane to read of
+    what the other lane made, `awaits` the segments that make it.
     """
 
+    kernels: tuple[tuple[int, ...], ...]
     lane_of: Ints
+    num_bytes: Floats
     awaits: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Crossings(Apart):
-    """Such that much crosses, in declared order: `num_bytes` (K,) of what a kernel is the first on
-    its lane to read.
-    """
-
-    num_bytes: Floats
-
-
 def crossings_of(kernels: Graph) -> Crossings:
-    """Each kernel on the lane that did not make its largest input."""
+    """A segment for each kernel, on the lane that did not make its largest input."""
     arrays, num = kernels.arrays, len(kernels.ops)
-    lane_of, num_bytes = np.zeros(num, dtype=np.int64), np.zeros(num)
-    read: set[tuple[int, int]] = set()
+    lane_of = np.zeros(num, dtype=np.int64)
     for k in range(num):
         inputs = arrays.in_tensors[arrays.in_ptr[k] : arrays.in_ptr[k + 1]]
         made = [int(t) for t in inputs if arrays.producer[t] >= 0]
         if made:
             largest = max(made, key=lambda t: float(arrays.tensor_bytes[t]))
             lane_of[k] = 1 - lane_of[arrays.producer[largest]]
-        lane = int(lane_of[k])
-        there = [t for t in made if lane_of[arrays.producer[t]] != lane]
-        num_bytes[k] = sum(float(arrays.tensor_bytes[t]) for t in there if (t, lane) not in read)
-        read.update((t, lane) for t in there)
-    plan = apart_of(kernels, lane_of, range(num))
-    return Crossings(plan.lane_of, plan.awaits, num_bytes)
+    return crossings_between(kernels, [(k,) for k in range(num)], lane_of)
 
 
-def apart_of(kernels: Graph, lane_of: Ints, order: Sequence[int]) -> Apart:
-    """Kernels, which are on these lanes (K,), in an order (K,)."""
-    arrays, place = kernels.arrays, {k: i for i, k in enumerate(order)}
-    awaits: list[tuple[int, ...]] = []
-    awaited: set[tuple[int, int]] = set()
-    for k in order:
-        inputs, lane = arrays.in_tensors[arrays.in_ptr[k] : arrays.in_ptr[k + 1]], int(lane_of[k])
-        made = {int(arrays.producer[t]) for t in inputs if arrays.producer[t] >= 0}
-        new = {place[p] for p in made if lane_of[p] != lane}
-        awaits.append(tuple(sorted(p for p in new if (p, lane) not in awaited)))
-        awaited.update((p, lane) for p in new)
-    return Apart(lane_of[list(order)], tuple(awaits))
-
-
-def _one_by_one(kernels: Graph, at: Sequence[Device], order: Sequence[int]) -> Schedule:
-    ops, pairs = kernels.ops, zip(at, order, strict=True)
-    return Schedule(tuple(Segment(device.name, (ops[k].name,)) for device, k in pairs))
+def crossings_between(
+    kernels: Graph, segments: Sequence[tuple[int, ...]], lane_of: Ints
+) -> Crossings:
+    """Of segments (S,) of kernels in an order in which they may run, on these lanes (S,)."""
+    arrays = kernels.arrays
+    segment_of = {k: s for s, own in enumerate(segments) for k in own}
+    num_bytes, awaits = np.zeros(len(segments)), list[tuple[int, ...]]()
+    read, awaited = set[tuple[int, int]](), set[tuple[int, int]]()
+    for s, own in enumerate(segments):
+        lane, makers = int(lane_of[s]), set[int]()
+        for k in own:
+            for t in arrays.in_tensors[arrays.in_ptr[k] : arrays.in_ptr[k + 1]].tolist():
+                producer = int(arrays.producer[t])
+                if producer < 0 or lane_of[segment_of[producer]] == lane:
+                    continue
+                makers.add(segment_of[producer])
+                if (t, lane) not in read:
+                    num_bytes[s] += float(arrays.tensor_bytes[t])
+                    read.add((t, lane))
+        awaits.append(tuple(sorted(maker for maker in makers if (maker, lane) not in awaited)))
+        awaited.update((maker, lane) for maker in makers)
+    return Crossings(tuple(segments), lane_of, num_bytes, tuple(awaits))
 
 
 def crossing_cost(
@@ -106,9 +98,7 @@ def crossing_cost(
     crossed = np.flatnonzero(plan.num_bytes > 0)
     if len(crossed) < FEWEST_CROSSINGS:
         return None
-    declared = range(len(plan.lane_of))
-    ways = [way_apart(compiled.kernels, pair, plan, declared)]
-    ways.append(way_on_one(compiled.kernels, pair[0], declared))
+    ways = way_on_both(compiled.kernels, pair, plan), way_on_one(compiled.kernels, pair[0], plan)
     there, here = in_turns(compiled, pair, feeds, timeout_s, ways, beside=beside)
     longer_s = np.median([seconds_of(step) for step in there], axis=0)
     longer_s -= np.median([seconds_of(step) for step in here], axis=0)
@@ -128,7 +118,7 @@ def in_turns(
     most_s: float = math.inf,
     beside: Siblings | None = None,
 ) -> list[list[Step]]:
-    """Steps, turn by turn, of each way to run the kernels one by one.
+    """Steps, turn by turn, of each way to run the segments.
 
     None of any where it would take longer than `most_s`. `beside` looks at the cores of the pair.
     """
@@ -154,19 +144,25 @@ def in_turns(
         release(programs, lanes)
 
 
-def way_apart(kernels: Graph, pair: Sequence[Device], plan: Apart, order: Sequence[int]) -> Way:
-    """Kernels one by one, in an order (K,), on two lanes."""
+def way_on_both(kernels: Graph, pair: Sequence[Device], plan: Crossings) -> Way:
     lanes = []
     for number, device in enumerate(pair):
         own = tuple(np.flatnonzero(plan.lane_of == number).tolist())
-        lanes.append(Lane(device, own, tuple(plan.awaits[k] for k in own)))
-    return _one_by_one(kernels, [pair[lane] for lane in plan.lane_of], order), lanes
+        lanes.append(Lane(device, own, tuple(plan.awaits[s] for s in own)))
+    return _schedule(kernels, plan, [pair[lane] for lane in plan.lane_of]), lanes
 
 
-def way_on_one(kernels: Graph, device: Device, order: Sequence[int]) -> Way:
-    """Kernels one by one, in an order (K,), on one lane."""
-    everything = Lane(device, tuple(range(len(order))), ((),) * len(order))
-    return _one_by_one(kernels, [device] * len(order), order), [everything]
+def way_on_one(kernels: Graph, device: Device, plan: Crossings) -> Way:
+    """The same segments in the same order on one lane."""
+    num = len(plan.kernels)
+    lane = Lane(device, tuple(range(num)), ((),) * num)
+    return _schedule(kernels, plan, [device] * num), [lane]
+
+
+def _schedule(kernels: Graph, plan: Crossings, at: Sequence[Device]) -> Schedule:
+    names = [tuple(kernels.ops[k].name for k in own) for own in plan.kernels]
+    pairs = zip(at, names, strict=True)
+    return Schedule(tuple(Segment(device.name, own) for device, own in pairs))
 
 
 def seconds_of(step: Step) -> Floats:
@@ -174,8 +170,8 @@ def seconds_of(step: Step) -> Floats:
     return found
 
 
-def overlaps_s(step: Step, plan: Apart) -> Floats:
-    """Of each kernel (K,) the seconds for which the other lane computed, too."""
+def overlaps_s(step: Step, plan: Crossings) -> Floats:
+    """Of each segment (S,) the seconds for which the other lane computed, too."""
     start_s, end_s = np.array(step.start_s), np.array(step.end_s)
     found = np.zeros(len(plan.lane_of))
     for lane in (0, 1):
@@ -190,8 +186,8 @@ def overlaps_s(step: Step, plan: Apart) -> Floats:
     return found
 
 
-def handed_s(step: Step, plan: Apart, pair: Sequence[Device]) -> dict[int, float]:
-    """By kernel from the end of one that another lane slept or tried for to its own start."""
+def handed_s(step: Step, plan: Crossings, pair: Sequence[Device]) -> dict[int, float]:
+    """By segment from the end of one that another lane slept or tried for to its own start."""
     found = {}
     for k, producers in enumerate(plan.awaits):
         if producers:

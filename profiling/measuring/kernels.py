@@ -32,7 +32,11 @@ from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
 from profiling.measuring.between_hosts import between_hosts, contention_between, holds, pairs_of
-from profiling.measuring.contention import contention_of_lanes, cost_of_rank_order
+from profiling.measuring.contention import (
+    contention_of_parts,
+    contention_of_wholes,
+    cost_of_rank_order,
+)
 from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
@@ -114,21 +118,13 @@ def profile(
     if by_itself is None:
         contention = contention_between(compiled, linked, feeds, TIMEOUT_S)
     else:
-        pair, kernel_s = lanes[:2], by_itself.compute_s
-        crossing = around.with_looks_at(
-            pair, partial(crossing_cost, compiled, pair, feeds, TIMEOUT_S)
+        # What grows with every lane that computes is right for both at two lanes only.
+        all_two = len(lanes) == 2 == sum(d.on_host for d in machine.devices)
+        contention, crossing = _together(
+            compiled, lanes[:2], feeds, by_itself.compute_s, around, all_two=all_two
         )
         if crossing is not None:
             linked = _with_links(linked, {device.name for device in lanes}, *crossing)
-        contention = around.with_looks_at(
-            pair, partial(contention_of_lanes, compiled, pair, feeds, kernel_s, crossing)
-        )
-        # A rule that grows with every lane that computes is right for both at two lanes only.
-        if len(lanes) == 2 == sum(d.on_host for d in machine.devices):
-            by_order = around.with_looks_at(
-                pair[:1], partial(cost_of_rank_order, compiled, pair[0], feeds, kernel_s)
-            )
-            contention = max(0.0, (1.0 + contention) * by_order - 1.0)
     linked = between_hosts(linked, compiled, feeds, TIMEOUT_S, tell, contention)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
@@ -259,6 +255,31 @@ def as_one_call(kernel_s: Floats, overhead_s: float, step_s: float) -> Floats:
     total_s = float(compute_s.sum())
     inside_s = max(0.0, step_s - overhead_s)
     return compute_s * (inside_s / total_s) if total_s > 0 and len(kernel_s) > 1 else compute_s
+
+
+def _together(
+    compiled: Compiled,
+    pair: Sequence[Device],
+    feeds: Mapping[str, Any],
+    kernel_s: Floats,
+    around: Siblings,
+    *,
+    all_two: bool,
+) -> tuple[float, tuple[float, float] | None]:
+    """Contention of two equal lanes, and what a value takes between them as (seconds, bytes per
+    second), None where too little crosses to say."""
+    crossed = partial(crossing_cost, compiled, pair, feeds, TIMEOUT_S)
+    wholes = partial(contention_of_wholes, compiled, pair, feeds)
+    if not (compiled.keeps_order and all_two and len(kernel_s)):
+        return around.with_looks_at(pair, wholes), around.with_looks_at(pair, crossed)
+    crossing = around.with_looks_at(pair, crossed)
+    parts = partial(contention_of_parts, compiled, pair, feeds, kernel_s, crossing)
+    contention = around.with_looks_at(pair, parts)
+    if contention is None:
+        contention = around.with_looks_at(pair, wholes)
+    ranked = partial(cost_of_rank_order, compiled, pair[0], feeds, kernel_s)
+    by_order = around.with_looks_at(pair[:1], ranked)
+    return max(0.0, (1.0 + contention) * by_order - 1.0), crossing
 
 
 def _with_links(

@@ -20,7 +20,7 @@ from profiling.measuring.crossings import (
     in_turns,
     overlaps_s,
     seconds_of,
-    way_apart,
+    way_on_both,
     way_on_one,
 )
 
@@ -63,10 +63,9 @@ def sending(
     ):
         return None
     names = [op.name for op in compiled.kernels.ops]
-    declared = range(len(names))
-    apart = way_apart(compiled.kernels, pair, plan, declared)
-    alone = [way_on_one(compiled.kernels, device, declared) for device in pair]
-    there, *here = in_turns(compiled, pair, feeds, timeout_s, (apart, *alone), MOST_S)
+    ways = [way_on_both(compiled.kernels, pair, plan)]
+    ways += [way_on_one(compiled.kernels, device, plan) for device in pair]
+    there, *here = in_turns(compiled, pair, feeds, timeout_s, ways, MOST_S)
     if not there:
         return None
     alone_s = np.array([np.mean([seconds_of(step) for step in steps], axis=0) for steps in here])
@@ -83,12 +82,12 @@ def sending(
     # renews state is sent to all who hold it.
     renewing = {renewal.maker for renewal in compiled.renewals}
     waited = [k for k, s in handed.items() if len(s) == len(there) and names[k] not in renewing]
-    ways = [[k for k in waited if plan.lane_of[k] == lane] for lane in (0, 1)]
-    if min(map(len, ways)) < FEWEST_CROSSINGS:
+    each_way = [[k for k in waited if plan.lane_of[k] == lane] for lane in (0, 1)]
+    if min(map(len, each_way)) < FEWEST_CROSSINGS:
         return None
-    makers_s = sum(float(np.mean(longer_s[way])) for way in ways)
-    taken_s = makers_s + sum(float(np.mean([np.mean(handed[k]) for k in way])) for way in ways)
-    said_s = sum(message[0] + message[1] * float(np.mean(plan.num_bytes[way])) for way in ways)
+    makers_s = sum(float(np.mean(longer_s[way])) for way in each_way)
+    taken_s = makers_s + sum(float(np.mean([np.mean(handed[k]) for k in way])) for way in each_way)
+    said_s = sum(message[0] + message[1] * float(np.mean(plan.num_bytes[way])) for way in each_way)
     if not (said_s > 0 and taken_s > 0):
         return None
     ratio, send = taken_s / said_s, min(1.0, max(0.0, makers_s / taken_s))

@@ -30,6 +30,7 @@ def test_each_kernel_is_where_its_largest_input_was_not_made():
         ),
     )
     plan = crossings_of(graph)
+    assert plan.kernels == ((0,), (1,), (2,), (3,), (4,))
     assert plan.lane_of.tolist() == [0, 1, 1, 0, 0]
     # c finds x where b has read it; e has z from d's lane, to which it came once.
     assert plan.num_bytes.tolist() == [0, 100, 0, 30, 0]

@@ -37,15 +37,28 @@ def test_no_kernel_takes_less_than_nothing():
     assert call_overhead_s(np.array([3.0]), 2.0) == 0.0, "one call says nothing about calls"
 
 
-@pytest.mark.parametrize(("cores", "contention"), [((), 1.2 * 1.1 - 1), ((1,), 0.2), ((2,), 0.2)])
-def test_what_an_order_costs_counts_as_contention_of_two_lanes(
-    cores, contention, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    ("cores", "keeps_order", "by_parts", "contention"),
+    [
+        ((), True, 0.3, 1.1 * 1.3 - 1.0),
+        ((), True, None, 1.1 * 1.2 - 1.0),
+        ((), False, 0.3, 0.2),
+        ((1,), True, 0.3, 0.2),
+        ((2,), True, 0.3, 0.2),
+    ],
+)
+def test_parts_and_their_order_count_where_an_order_is_kept_on_all_two_lanes(
+    cores, keeps_order, by_parts, contention, tmp_path, monkeypatch
 ):
-    """With a third lane, of as many cores or of others, both would count twice."""
+    """With a third lane, of as many cores or of others, what does not grow with lanes would count
+    twice."""
     model, machine = diamond(tmp_path), two_lanes()
     more = [replace(machine.devices[0], name="cpu:2", cores=num) for num in cores]
     machine = replace(machine, devices=(*machine.devices, *more))
-    monkeypatch.setattr(kernels, "contention_of_lanes", lambda *_: 0.2)
+    kind = type(backends.compiled(model, machine))
+    monkeypatch.setattr(kind, "keeps_order", keeps_order)
+    monkeypatch.setattr(kernels, "contention_of_parts", lambda *_: by_parts)
+    monkeypatch.setattr(kernels, "contention_of_wholes", lambda *_: 0.2)
     monkeypatch.setattr(kernels, "cost_of_rank_order", lambda *_: 1.1)
     assert profile(model, machine).contention == pytest.approx(contention)
 

@@ -1,6 +1,7 @@
 """What a session has not sent yet when a part is drawn anew: a browser can still draw the rest."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import MagicMock
 
 import pytest
@@ -146,7 +147,9 @@ def shown(script, *presses, kept=()):
         return browser
 
     unsent.go_whole()
-    return asyncio.run(drawn())
+    # In this thread the loop of a browser may run, which an earlier test has opened.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, drawn()).result()
 
 
 def test_what_is_inside_a_part_goes_with_it(script):

@@ -5,7 +5,8 @@
 First two pinned threads hand over to and fro: each computes for as long as the other is to wait.
 "lock" are lanes in Python, "sleeps" native lanes that sleep at once, "native" those that try for a
 moment before. Hand-over is from the end of one segment to the start of the next on the other lane;
-a call is the same on one lane, where nobody waits. Then the bundled ONNX samples: steps on lanes in
+a call is the same on one lane, where nobody waits. Then how far apart two lanes begin a step that
+nothing holds up, by the pause before it. Then the bundled ONNX samples: steps on lanes in
 Python and on native ones, turn by turn in one process, for HEFT and for a random placement. The
 outputs of both are compared bit by bit. Both lanes must have a core of their own.
 """
@@ -41,11 +42,18 @@ from profiling.measuring.timing import ratio_interval
 
 WAITS_US = (10, 20, 50, 100, 200, 500, 900, 1_100, 2_000, 5_000)
 NUM_SEGMENTS, TURNS, WARMUP = 40, 15, 3
+PAUSES_MS, BEGINNINGS = (0, 1, 10), 200
 HAND_OVER = {
     "waits us": "{wait_us}",
     "lock us (p95)": "{lock_us:.1f} ({lock_p95_us:.1f})",
     "sleeps us (p95)": "{sleeps_us:.1f} ({sleeps_p95_us:.1f})",
     "native us (p95)": "{native_us:.2f} ({native_p95_us:.2f})",
+}
+BEGUN = {
+    "pause ms": "{pause_ms}",
+    "lock us (p95)": "{lock_us:.1f} ({lock_p95_us:.1f})",
+    "sleeps us (p95)": "{sleeps_us:.1f} ({sleeps_p95_us:.1f})",
+    "native us (p95)": "{native_us:.1f} ({native_p95_us:.1f})",
 }
 STEPS = {
     "model": "{model}",
@@ -67,38 +75,53 @@ def hand_overs() -> list[dict[str, Any]]:
     rows = []
     for wait_us in (0, *WAITS_US):
         lanes = _alone(devices[0]) if wait_us == 0 else _to_and_fro(devices)
-        rounds = busy.rounds(max(wait_us, 10))
-        arguments = np.tile(np.array((rounds, 0, 0), np.int64), (NUM_SEGMENTS, 1))
-        calls = NativeCalls(busy.address, arguments, lambda status: RuntimeError(str(status)))
-        sides = {
-            "lock": (partial(busy.run, rounds), None, 0),
-            "sleeps": (_never, calls, 0),
-            "native": (_never, calls, native.PATIENCE_NS),
-        }
-        gaps_us = _gaps_us(lanes, sides)
-        row: dict[str, Any] = {"wait_us": wait_us or "none: a call"}
-        for side, gaps in gaps_us.items():
-            row[f"{side}_us"] = statistics.median(gaps)
-            row[f"{side}_p95_us"] = float(np.percentile(gaps, 95))
-        rows.append(row)
+        gaps_us = _steps_us(lanes, busy.sides(max(wait_us, 10)), TURNS, _between_us)
+        rows.append({"wait_us": wait_us or "none: a call", **_summary(gaps_us)})
     return rows
 
 
-def _gaps_us(lanes: Sequence[Lane], sides: Any) -> dict[str, list[float]]:
-    """Microseconds from the end of a segment to the start of the next, the sides in turns."""
+def beginnings() -> list[dict[str, Any]]:
+    """A row per pause between steps: how long after the first lane the second one begins."""
+    devices = [Device(f"cpu:{i}", core_ids=(core,)) for i, core in enumerate(usable_cores()[:2])]
+    lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
+    sides = _Busy().sides(100)
+    rows = []
+    for pause_ms in PAUSES_MS:
+        apart_us = _steps_us(lanes, sides, BEGINNINGS, _apart_us, pause_ms / 1e3)
+        rows.append({"pause_ms": pause_ms, **_summary(apart_us)})
+    return rows
+
+
+def _summary(taken_us: dict[str, list[float]]) -> dict[str, float]:
+    return {f"{side}_us": statistics.median(some) for side, some in taken_us.items()} | {
+        f"{side}_p95_us": float(np.percentile(some, 95)) for side, some in taken_us.items()
+    }
+
+
+def _steps_us(
+    lanes: Sequence[Lane],
+    sides: Any,
+    num_turns: int,
+    told: Callable[[Step], list[float]],
+    pause_s: float = 0.0,
+) -> dict[str, list[float]]:
+    """Microseconds that each side's steps tell of, the sides in turns."""
     usual, found = native.PATIENCE_NS, {side: list[float]() for side in sides}
     with ExitStack() as stack:
         opened = {}
         for side, (run, calls, _) in sides.items():
-            opened[side] = Lanes(lanes, NUM_SEGMENTS, run, native=calls)
+            num = sum(len(lane.segments) for lane in lanes)
+            opened[side] = Lanes(lanes, num, run, native=calls)
             stack.callback(opened[side].close)
         stack.callback(setattr, native, "PATIENCE_NS", usual)
-        for number in range(-WARMUP, TURNS):
+        for number in range(-WARMUP, num_turns):
             for side, (_, _, patience_ns) in sides.items():
                 native.PATIENCE_NS = patience_ns
+                if pause_s:
+                    time.sleep(pause_s)
                 step = opened[side].step(turns.TIMEOUT_S)
                 if number >= 0:
-                    found[side] += _between_us(step)
+                    found[side] += told(step)
     return found
 
 
@@ -106,6 +129,10 @@ def _between_us(step: Step) -> list[float]:
     # The first few see how far apart the two threads were woken.
     pairs = zip(step.end_s[3:], step.start_s[4:], strict=False)
     return [1e6 * (start_s - end_s) for end_s, start_s in pairs]
+
+
+def _apart_us(step: Step) -> list[float]:
+    return [1e6 * abs(step.start_s[0] - step.start_s[1])]
 
 
 def _alone(device: Device) -> list[Lane]:
@@ -150,6 +177,17 @@ class _Busy:
 
     def run(self, rounds: int, segment: int) -> None:
         self._call(rounds, 0, 0)
+
+    def sides(self, microseconds: float) -> dict[str, Any]:
+        """Lanes of segments that take so long: how each runs one, and how long it tries."""
+        rounds = self.rounds(microseconds)
+        arguments = np.tile(np.array((rounds, 0, 0), np.int64), (NUM_SEGMENTS, 1))
+        calls = NativeCalls(self.address, arguments, lambda status: RuntimeError(str(status)))
+        return {
+            "lock": (partial(self.run, rounds), None, 0),
+            "sleeps": (_never, calls, 0),
+            "native": (_never, calls, native.PATIENCE_NS),
+        }
 
 
 def steps(name: str, rounds: int) -> Iterator[dict[str, Any]]:
@@ -211,13 +249,14 @@ def main() -> None:
     if native.share_cores(pl.machine("two-lanes").devices):
         raise SystemExit("Two lanes share a core here; start this on two cores of their own.")
     with measuring("handover"):
-        handed, stepped = hand_overs(), []
+        handed, begun, stepped = hand_overs(), beginnings(), []
         if not options.json:
             print(table(HAND_OVER, handed), end="\n\n", flush=True)
+            print(table(BEGUN, begun), end="\n\n", flush=True)
         for name in options.names:
             stepped += steps(name, options.rounds)
     if options.json:
-        print(json.dumps({"hand_over": handed, "steps": stepped}))
+        print(json.dumps({"hand_over": handed, "begun": begun, "steps": stepped}))
     else:
         print(table(STEPS, stepped))
 

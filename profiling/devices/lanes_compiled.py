@@ -115,6 +115,24 @@ def now_ns(functions: Ints, now: Ints) -> int:
     return int(now[0])
 
 
+@inlined
+def meet(
+    lane: int, met: Ints, functions: Ints, patience_ns: int, over: Ints, status: Ints, now: Ints
+) -> None:
+    """Stay awake until all lanes have come here as often (`met`, by lane), for `patience_ns` at
+    most; not where the thread is one that sleeps at once, or is kept from its core meanwhile."""
+    met[lane] += 1
+    last_ns = now_ns(functions, now)
+    until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
+    while met.min() < met[lane] and over[0] == 0 and last_ns < until_ns:
+        _relax()
+        time_ns = now_ns(functions, now)
+        if time_ns - last_ns > ABSENCE_NS:
+            status[1] = ROUNDS_ASLEEP
+            break
+        last_ns = time_ns
+
+
 @jit
 def run_round(
     number: int,
@@ -135,7 +153,7 @@ def run_round(
     status: Ints,
     now: Ints,
     lane: int,
-    num_rounds: Ints,
+    met: Ints,
 ) -> int:
     """Run each segment of a lane once: in round `number` for sample `number` minus its stage.
 
@@ -147,13 +165,15 @@ def run_round(
     its core meanwhile, because others want it, sleeps at once for some rounds (`status[1]` are
     left), or it would use up the share of time that it needs for computing. Times are seconds by
     segment, `resumed_s` when a wait was over, NaN where nobody waited, `bounds_s` those of the
-    round. In a step of one sample a lane that is done stays awake for as long, until all lanes have
-    run as many rounds (`num_rounds`, by lane): a core that has slept finds its caches cold. Returns
-    the number of segments when all have run, the number of one that failed, whose answer is in
-    `status[0]`, or -1 when `over` is set.
+    round. The lanes of a step of one sample meet before it begins, for one that is woken tens of
+    microseconds after another would be waited for, and when it is over, for a core that has slept
+    finds its caches cold (`met` counts by lane). Returns the number of segments when all have run,
+    the number of one that failed, whose answer is in `status[0]`, or -1 when `over` is set.
     """
     slots = arguments.shape[1]
     status[1] = max(status[1] - 1, 0)
+    if limit == 1:
+        meet(lane, met, functions, patience_ns, over, status, now)
     bounds_s[0] = now_ns(functions, now) / 1e9
     for i in range(len(stages)):
         sample = number - stages[i]
@@ -186,17 +206,7 @@ def run_round(
             return i
         for j in range(first_signal[i], first_signal[i + 1]):
             _release(functions[2], signals[j, slot])
-    last_ns = now_ns(functions, now)
-    bounds_s[1] = last_ns / 1e9
-    if limit != 1:
-        return len(stages)
-    num_rounds[lane] += 1
-    until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
-    while num_rounds.min() < num_rounds[lane] and over[0] == 0 and last_ns < until_ns:
-        _relax()
-        time_ns = now_ns(functions, now)
-        if time_ns - last_ns > ABSENCE_NS:
-            status[1] = ROUNDS_ASLEEP
-            break
-        last_ns = time_ns
+    bounds_s[1] = now_ns(functions, now) / 1e9
+    if limit == 1:
+        meet(lane, met, functions, patience_ns, over, status, now)
     return len(stages)

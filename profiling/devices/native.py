@@ -100,7 +100,7 @@ class NativeLanes:
         self._locks = _Locks(dict.fromkeys(keys), len(slots))
         self._functions = functions_of(slots[0].function)
         self._over = np.zeros(1, np.int64)
-        self._num_rounds = np.zeros(len(lanes), np.int64)
+        self._met = np.zeros(len(lanes), np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
         self.courses = tuple(_Course.of(lane, stage_of, arguments, self._locks) for lane in lanes)
         # Nothing runs, but all is compiled before the first step's time begins.
@@ -131,7 +131,7 @@ class NativeLanes:
             own.status,
             own.now,
             lane,
-            self._num_rounds,
+            self._met,
         )
         if 0 <= ended < len(own.stages):
             raise self._error(int(own.status[0]))

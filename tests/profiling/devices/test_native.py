@@ -96,6 +96,25 @@ def test_a_lane_that_is_done_stays_awake_until_all_are(monkeypatch, patience_ns,
     assert stayed == awake
 
 
+@pytest.mark.parametrize(("patience_ns", "together"), [(0, False), (10**10, True)])
+def test_lanes_begin_when_all_are_awake(monkeypatch, patience_ns, together):
+    """In some step at least: whoever has to share its core does not wait for the others."""
+    monkeypatch.setattr(native, "PATIENCE_NS", patience_ns)
+    lanes = NativeLanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((),))], (0, 0), Calls(2).slots)
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(60):
+            other = pool.submit(lanes.run, 0)
+            time.sleep(0.005)
+            called_s = time.perf_counter()
+            assert lanes.run(1) and other.result()
+            began_s, began_last_s = (course.bounds_s[0] for course in lanes.courses)
+            assert called_s <= began_last_s
+            if (called_s <= began_s) == together:
+                break
+    assert (called_s <= began_s) == together
+    assert all(course.bounds_s[0] <= course.start_s[0] for course in lanes.courses)
+
+
 def test_times_are_those_of_the_interpreters_clock():
     lanes = chain(Calls(4, lambda segment: time.sleep(0.002)))
     before_s = time.perf_counter()

@@ -8,7 +8,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -172,6 +172,7 @@ class Graph:
 
     `tokens` says what a step is to whoever generates text with it, None for any other graph.
     `narrower` has the types that its weights could be stored in instead, the widest first.
+    `formerly` is the fingerprint that older placements have, where they knew less of its shapes.
     """
 
     name: str
@@ -179,6 +180,7 @@ class Graph:
     tensors: tuple[Tensor, ...]
     tokens: Tokens | None = None
     narrower: tuple[Narrower, ...] = ()
+    formerly: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         for stored in self.narrower:
@@ -261,6 +263,10 @@ class Graph:
             for t in self.tensors
         ]
         return fingerprint_of([ops, tensors])
+
+    def is_known_as(self, fingerprint: str) -> bool:
+        """Whether that is this graph's fingerprint, or was before more of its shapes were known."""
+        return fingerprint in (self.fingerprint, self.formerly or self.fingerprint)
 
     @cached_property
     def arrays(self) -> GraphArrays:

@@ -42,7 +42,7 @@ class Placement:
 
     def require_graph(self, graph: Graph) -> None:
         """ValueError unless this placement gives a device to every op of `graph` and no other."""
-        if self.graph and self.graph != graph.fingerprint:
+        if self.graph and not graph.is_known_as(self.graph):
             raise ValueError(
                 f"The placement was made for another graph ({shown(self.graph)}, this one is"
                 f" {graph.fingerprint}); place this model anew."

@@ -35,7 +35,13 @@ def machine_key(machine: Machine) -> str:
 
 def is_about(project: Path, graph: Graph) -> bool:
     """Whether placements of this graph were made in a project's folder, on whatever machine."""
-    return any((project / "placements").glob(f"{graph.fingerprint}-*"))
+    shelves = project / "placements"
+    return any(any(shelves.glob(f"{name}-*")) for name in _names(graph))
+
+
+def _names(graph: Graph) -> Sequence[str]:
+    """What shelves of a graph are called: by its fingerprint, or by the one that it had before."""
+    return [graph.fingerprint, *filter(None, [graph.formerly])]
 
 
 # What stands on shelves that cannot be written: the first look at a model, in memory alone.
@@ -51,7 +57,9 @@ class Shelf:
 
     @classmethod
     def of(cls, project: Path, graph: Graph, machine: Machine) -> "Shelf":
-        return cls(project / "placements" / f"{graph.fingerprint}-{machine_key(machine)}")
+        key, shelves = machine_key(machine), project / "placements"
+        here = [shelves / f"{name}-{key}" for name in _names(graph)]
+        return cls(next((folder for folder in here if folder.is_dir()), here[0]))
 
     def _index(self) -> Index:
         try:

@@ -117,7 +117,7 @@ def _require_model(graph: Graph, found: Placement) -> None:
             f"it gives {_named('op', missing)} of {shown(graph.name)} no device; add what is"
             f" missing, or {ELSEWHERE}."
         )
-    if found.graph not in ("", graph.fingerprint):
+    if found.graph and not graph.is_known_as(found.graph):
         raise ValueError(
             f"it was made for another graph whose ops have the same names as those of"
             f" {shown(graph.name)} ({shown(found.graph)}, this one is {graph.fingerprint}), perhaps"

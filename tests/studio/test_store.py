@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from studio.project import claim, store
 from studio.project.edits import Edit, History, State, assign
 from studio.project.files import read_json, write_json
-from studio.project.placements import HAND, Shelf
+from studio.project.placements import HAND, Shelf, is_about
 from tests.pages.problems import MACHINE, diamond, everywhere
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,20 @@ def test_a_new_project_opens_the_default_sample():
     settings = store.create().settings
     assert (settings.model_kind, settings.model) == ("sample", store.DEFAULT_SAMPLE)
     assert settings.machine == "local" and not settings.touched
+
+
+def test_a_shelf_is_found_by_the_fingerprint_that_its_graph_had_before():
+    """More is known of a graph's shapes than when a placement of it was made by hand."""
+    project, before = store.create(), diamond().graph
+    Shelf.of(project.folder, before, MACHINE).add("mine", everywhere(diamond()), HAND)
+    wider = tuple(replace(tensor, num_bytes=tensor.num_bytes + 1) for tensor in before.tensors)
+    unknown = replace(before, tensors=wider)
+    known = replace(unknown, formerly=before.fingerprint)
+    assert not is_about(project.folder, unknown) and is_about(project.folder, known)
+    assert Shelf.of(project.folder, unknown, MACHINE).items == ()
+    shelf = Shelf.of(project.folder, known, MACHINE)
+    assert [named.name for named in shelf.items] == ["mine"]
+    shelf.read("mine").require_graph(known)
 
 
 def test_everything_is_found_again_by_another_process():

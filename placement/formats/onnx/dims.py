@@ -2,11 +2,12 @@
 
 A dimension with a name keeps it ("batch"), one without is called after its place ("x.0"). A name
 like "past + seq" is computed from the others. Sizes nobody gave are 1, but for the height and width
-of image inputs (224) and the length of token sequences (16), with which a network still computes
-something.
+of image inputs (224, or what fits the network: `fitting.py`) and the length of token sequences
+(16), with which a network still computes something.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,8 +20,25 @@ from placement.formats.onnx.read import read_onnx
 IMAGE_SIZE = 224
 SEQUENCE_LENGTH = 16
 MAX_SIZE = 2**31 - 1
+_TOKENS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 _IMAGE_NAMES = {"height", "width", "h", "w", "image_height", "image_width"}
+# What exporters call a dimension that has no name: Paddle's, TensorFlow's and PyTorch's.
+_NO_NAME = re.compile(
+    r"\?|-1|None|unk__\d+|(p2o\.)?DynamicDimension\.\d+|.*_dynamic_axes_\d+|dim_?\d+|s\d+"
+)
 _SEQUENCE_NAMES = {"sequence", "seq", "sequence_length", "seq_length", "seq_len", "tokens"}
+
+
+def image_axes(
+    model: onnx.ModelProto, given: Mapping[str, int]
+) -> dict[str, list[tuple[str, int]]]:
+    """Axes (input, number) by dimension, where it is `IMAGE_SIZE` because nobody said more."""
+    sizes = {dim.name: dim.size for dim in dims_of(model)}
+    found: dict[str, list[tuple[str, int]]] = {}
+    for value, axis, name in _open_dims(model):
+        if name not in given and sizes.get(name) == IMAGE_SIZE:
+            found.setdefault(name, []).append((value.name, axis))
+    return found
 
 
 def symbolic_dims(path: Path) -> tuple[SymbolicDim, ...]:
@@ -100,12 +118,16 @@ def _default_size(value: onnx.ValueInfoProto, axis: int, name: str) -> int:
         return SEQUENCE_LENGTH
     if name.lower() in _IMAGE_NAMES:
         return IMAGE_SIZE
-    dims = value.type.tensor_type.shape.dim
-    if len(dims) == 4 and name == f"{value.name}.{axis}":
-        channels_first = dims[1].dim_value in (1, 3, 4) and axis in (2, 3)
-        channels_last = dims[3].dim_value in (1, 3, 4) and axis in (1, 2)
-        if channels_first or channels_last:
-            return IMAGE_SIZE
+    tensor = value.type.tensor_type
+    dims = tensor.shape.dim
+    if name == f"{value.name}.{axis}" or _NO_NAME.fullmatch(name):
+        if len(dims) == 4:
+            channels_first = dims[1].dim_value in (1, 3, 4) and axis in (2, 3)
+            channels_last = dims[3].dim_value in (1, 3, 4) and axis in (1, 2)
+            if channels_first or channels_last:
+                return IMAGE_SIZE
+        if len(dims) == 2 and axis == 1 and tensor.elem_type in _TOKENS:
+            return SEQUENCE_LENGTH
     return 1
 
 

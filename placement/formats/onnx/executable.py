@@ -1,8 +1,9 @@
 """The side of an ONNX model that a runtime executes."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import onnx
@@ -10,7 +11,8 @@ import onnx
 from placement.core.fingerprint import fingerprint_of
 from placement.core.model import Model, SymbolicDim
 from placement.formats.onnx.checks.external import ExternalFiles, load_external
-from placement.formats.onnx.dims import dims_of, drop_constant_inputs
+from placement.formats.onnx.dims import IMAGE_SIZE, dims_of, drop_constant_inputs, image_axes
+from placement.formats.onnx.fitting import fitting_side
 from placement.formats.onnx.graph import build_graph
 from placement.formats.onnx.prepare import prepare
 from placement.formats.onnx.read import parse_with_external, read_bytes
@@ -60,10 +62,27 @@ def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     data = read_bytes(path)
     model, external = parse_with_external(data, path)
     drop_constant_inputs(model)
-    symbolic = dims_of(model)
+    symbolic, pictures = dims_of(model), image_axes(model, dims)
     prepared, notes = prepare(model, dims, path.stem, path)
+    if pictures:
+        side = fitting_side(prepared, list(chain(*pictures.values())), path.stem)
+        if side != IMAGE_SIZE:
+            return _with_side(open_onnx(path, {**dims, **dict.fromkeys(pictures, side)}), symbolic)
     graph, more = build_graph(prepared, path.stem)
     executable = OnnxExecutable(
         path, tuple(sorted(dims.items())), hashlib.sha256(data).hexdigest(), external, symbolic
     )
     return Model(graph, executable, notes=(*notes, *more))
+
+
+def _with_side(model: Model, symbolic: Sequence[SymbolicDim]) -> Model:
+    """Tell of a size that was found for pictures as of one by default."""
+    assert isinstance(model.executable, OnnxExecutable)
+    sizes = dict(model.executable.dims)
+    by_default = tuple(replace(dim, size=sizes.get(dim.name, dim.size)) for dim in symbolic)
+    note = (
+        "Shapes contradict each other where pictures are as large as is usual, so the first size is"
+        " taken with which they do not; set the one that the network is made for"
+    )
+    executable = replace(model.executable, symbolic_dims=by_default)
+    return replace(model, executable=executable, notes=(*model.notes, note))

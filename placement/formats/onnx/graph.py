@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import onnx
 
@@ -21,7 +22,24 @@ def build_graph(model: onnx.ModelProto, name: str) -> tuple[Graph, tuple[str, ..
     Tensors keep the names of the ONNX values. Constants are weights of the ops that read them, not
     tensors; an output of the model that is itself a stored weight is left out with a note.
     """
-    inferred, notes = infer(model, name)
+    inferred, notes = infer(model, name, arithmetic=False)
+    graph, more = _built(model, inferred, name)
+    if _num_unknown(graph):
+        inferred, notes = infer(model, name)
+        known, more_of_it = _built(model, inferred, name)
+        if _num_unknown(known) < _num_unknown(graph):
+            graph, more = replace(known, formerly=graph.fingerprint), more_of_it
+    return graph, (*notes, *more)
+
+
+def _num_unknown(graph: Graph) -> int:
+    return sum(tensor.shape is None for tensor in graph.tensors)
+
+
+def _built(
+    model: onnx.ModelProto, inferred: onnx.ModelProto, name: str
+) -> tuple[Graph, tuple[str, ...]]:
+    notes: tuple[str, ...] = ()
     graph = inferred.graph
     values = graph_values(graph)
     check_sizes(values.items(), name)

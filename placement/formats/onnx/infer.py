@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import onnx
 import onnx.shape_inference
 
+from placement.formats.onnx.arithmetic import complete
 from placement.formats.onnx.checks.walk import bodies, num_bytes, refill
 
 STORED_BYTES = 4096  # constants up to this size may be shapes, axes or paddings
@@ -22,9 +23,14 @@ _CARRIERS = {"Cast", "Squeeze", "Unsqueeze", "Add", "Sub", "Mul", "Slice"}
 _INTEGERS = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 
 
-def infer(model: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, tuple[str, ...]]:
-    """A copy with inferred shapes and without the data of large weights, and notes for people."""
-    slim = _without_weights(model)
+def infer(
+    model: onnx.ModelProto, name: str, *, arithmetic: bool = True
+) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+    """A copy with inferred shapes and without the data of large weights, and notes for people.
+
+    Without `arithmetic` as it was inferred before there was any (`arithmetic.py`).
+    """
+    slim = without_weights(model)
     stated = {value.name: value for value in (*model.graph.value_info, *model.graph.output)}
     notes: tuple[str, ...] = ()
     try:
@@ -38,6 +44,8 @@ def infer(model: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, tuple[str
         text = " ".join(str(error).split())[:200]
         inferred = slim
         notes = (f"Shapes of {name!r} are partly unknown, inference failed: {text}",)
+    if arithmetic:
+        complete(inferred)
     _drop_known(inferred.graph, model.graph)
     wrong = _fill_in(inferred.graph, stated)
     if wrong:
@@ -48,7 +56,7 @@ def infer(model: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, tuple[str
     return inferred, notes
 
 
-def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of the model in which large initializers keep shape and type but lose their data, and
     nothing is stated of values that nodes write."""
     slim = onnx.ModelProto()

@@ -155,7 +155,7 @@ def _raced(
     from profiling.execution.tournament import tournament
 
     machine = entrants[0].machine
-    with quiet(f"placements of {model.graph.name}", machine, emit):
+    with quiet("placements of", model, machine, emit):
         return tournament(
             entrants,
             model=model,

@@ -89,7 +89,7 @@ def generate(
     placed_first = place(first, placer)
     taking_in = live.Placed(prefill, first, placed_first.schedule)
     adding = live.Placed(decode, problem, placed.schedule)
-    with quiet(f"generating with {decode.graph.name}", target, emit):
+    with quiet("generating with", decode, target, emit):
         made = live.generate(
             taking_in,
             adding,

@@ -64,5 +64,5 @@ def _in_turns(
 ) -> Turns:
     from profiling.execution.turns import in_turns
 
-    with quiet(f"placements of {model.graph.name}", problem.machine, emit):
+    with quiet("placements of", model, problem.machine, emit):
         return in_turns(problem, schedules, options, model=model)

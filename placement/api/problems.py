@@ -77,7 +77,7 @@ def _measured(model: Model, machine: Machine, timeout_s: float | None, *, emit: 
     from profiling.measuring import kernels
     from profiling.sandbox.confinement import deadline
 
-    with quiet(f"profile of {model.graph.name}", machine, emit), deadline(timeout_s):
+    with quiet("profile of", model, machine, emit), deadline(timeout_s):
         return kernels.profile(model, machine, emit, timeout_s)
 
 

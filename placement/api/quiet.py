@@ -8,23 +8,48 @@ from typing import TYPE_CHECKING
 
 from placement.core.events import Emit, waiting
 
+# Open dimensions whose sizes a failure tells.
+MOST_LISTED = 6
+
 if TYPE_CHECKING:
     from placement.core.machine import Machine
+    from placement.core.model import Model
 
 
 @contextmanager
-def quiet(what: str, machine: Machine, emit: Emit) -> Iterator[None]:
-    """Hold the measuring lock; before that others on this computer get some time to be done.
+def quiet(what: str, model: Model, machine: Machine, emit: Emit) -> Iterator[None]:
+    """Hold the measuring lock for `what` is done with a model; before that others on this computer
+    get some time to be done.
 
     On a virtual clock nobody disturbs, and what is computed here disturbs no hosts of a cluster;
-    one that is lost meanwhile would be noticed late.
+    one that is lost meanwhile would be noticed late. A failure of the runtime also tells the sizes
+    that stood for what the model leaves open.
     """
     from profiling import backends
+    from profiling.backends.base import RuntimeFailure
     from profiling.measuring.load import await_quiet
     from profiling.measuring.lock import measuring
 
-    with measuring(what, waiting(emit)):
+    with measuring(f"{what} {model.graph.name}", waiting(emit)):
         is_here = len(backends.elsewhere(machine.devices)) < len(machine.devices)
         if is_here and not backends.emulated(machine.devices):
             await_quiet(machine, waiting(emit))
-        yield
+        try:
+            yield
+        except RuntimeFailure as error:
+            raise RuntimeError(f"{str(error).rstrip('. ')}.{_sizes_of(model)}") from None
+
+
+def _sizes_of(model: Model) -> str:
+    """That the sizes of a model's open dimensions may be why its runtime failed; or nothing."""
+    taken = dict(getattr(model.executable, "dims", ()))
+    dims = getattr(model.executable, "symbolic_dims", ())
+    sizes = {dim.name: taken.get(dim.name, dim.size) for dim in dims if not dim.words}
+    if not sizes:
+        return ""
+    listed = ", ".join(f"{name} = {size}" for name, size in list(sizes.items())[:MOST_LISTED])
+    more = ", and more" * (len(sizes) > MOST_LISTED)
+    return (
+        f" Perhaps the network needs other sizes than those that stand for its open dimensions"
+        f' ({listed}{more}); set them with --dim NAME=N, on the page under "Open dimensions".'
+    )

@@ -101,7 +101,7 @@ def _executed(
 ) -> Run:
     from profiling.execution.execute import execute
 
-    with quiet(f"run of {model.graph.name}", problem.machine, emit):
+    with quiet("run of", model, problem.machine, emit):
         emit({"event": "progress", "what": "preparing the run", "step": 0, "of": options.steps})
         _make_ready(model, problem, options.timeout_s)
         return execute(problem, schedule, options, model=model, inputs=inputs, emit=emit)
@@ -152,7 +152,7 @@ def _streamed(
     from profiling.measuring.load import watch
     from profiling.measuring.siblings import siblings
 
-    with quiet(f"pipeline of {model.graph.name}", problem.machine, emit):
+    with quiet("pipeline of", model, problem.machine, emit):
         what, of = "preparing the pipeline", options.samples
         emit({"event": "progress", "what": what, "step": 0, "of": of})
         _make_ready(model, problem, options.timeout_s)

@@ -56,6 +56,10 @@ class Renewal:
     num_bytes: int
 
 
+class RuntimeFailure(RuntimeError):
+    """A runtime cannot open a model, or has failed in a step of it; the message says in what."""
+
+
 class DevicesLost(RuntimeError):
     """Devices that were there when something began and are no more; the message names them."""
 

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 from placement.core.machine import Device
-from profiling.backends.base import Carried, Compiled, DevicesLost, Program
+from profiling.backends.base import Carried, Compiled, DevicesLost, Program, RuntimeFailure
 from profiling.devices.lanes import Lane, Step
 from profiling.measuring.outputs import DEFAULT, Comparison, compare
 from profiling.measuring.siblings import siblings
@@ -102,7 +102,7 @@ def _median_s(
 def safe_step(lanes: Carried, program: Program, timeout_s: float) -> Step:
     """One step, with the devices' own times where they tell them.
 
-    A RuntimeError of one sentence if it hangs or the runtime fails in it.
+    A RuntimeError of one sentence if it hangs, a RuntimeFailure if the runtime fails in it.
     """
     try:
         return _told(lanes.step(timeout_s), program)
@@ -113,7 +113,7 @@ def safe_step(lanes: Carried, program: Program, timeout_s: float) -> Step:
         raise
     except Exception as error:  # runtimes raise kinds of their own
         text = " ".join(str(error).split())[:300]
-        raise RuntimeError(f"The runtime failed in a step: {text}") from None
+        raise RuntimeFailure(f"The runtime failed in a step: {text}") from None
 
 
 def settled_step(lanes: Carried, program: Program, timeout_s: float) -> Step:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from profiling.backends.base import RuntimeFailure
+
 _LONGEST = 300
 # "[ONNXRuntimeError] : 10 : INVALID_GRAPH : Load model from /tmp/x/source.onnx failed:This is ..."
 _NOISE = (
@@ -28,10 +30,10 @@ def sentence(error: BaseException) -> str:
 
 @contextmanager
 def told(what: str) -> Iterator[None]:
-    """Errors of onnxruntime's own kinds become RuntimeErrors: `what` it could not do, and why."""
+    """Errors of onnxruntime's own kinds become failures: `what` it could not do, and why."""
     try:
         yield
     except Exception as error:
         if not type(error).__module__.startswith("onnxruntime"):
             raise
-        raise RuntimeError(f"onnxruntime cannot {what}: {sentence(error)}") from None
+        raise RuntimeFailure(f"onnxruntime cannot {what}: {sentence(error)}") from None

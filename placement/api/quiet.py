@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from placement.core.decoding import shown
 from placement.core.events import Emit, waiting
-
-# Open dimensions whose sizes a failure tells.
-MOST_LISTED = 6
 
 if TYPE_CHECKING:
     from placement.core.machine import Machine
     from placement.core.model import Model
+
+# Open dimensions whose sizes a failure tells.
+MOST_LISTED = 6
 
 
 @contextmanager
@@ -41,13 +42,16 @@ def quiet(what: str, model: Model, machine: Machine, emit: Emit) -> Iterator[Non
 
 
 def _sizes_of(model: Model) -> str:
-    """That the sizes of a model's open dimensions may be why its runtime failed; or nothing."""
+    """That sizes which nobody gave a model's open dimensions may be why its runtime failed, where
+    there are such."""
     taken = dict(getattr(model.executable, "dims", ()))
     dims = getattr(model.executable, "symbolic_dims", ())
-    sizes = {dim.name: taken.get(dim.name, dim.size) for dim in dims if not dim.words}
+    named = {dim.name: dim.size for dim in dims if not dim.words}
+    sizes = {name: size for name, size in named.items() if taken.get(name, size) == size}
     if not sizes:
         return ""
-    listed = ", ".join(f"{name} = {size}" for name, size in list(sizes.items())[:MOST_LISTED])
+    some = list(sizes.items())[:MOST_LISTED]
+    listed = ", ".join(f"{shown(name)} = {size}" for name, size in some)
     more = ", and more" * (len(sizes) > MOST_LISTED)
     return (
         f" Perhaps the network needs other sizes than those that stand for its open dimensions"

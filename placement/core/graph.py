@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from placement.core.amounts import MOST, Bytes, is_amount
 from placement.core.decoding import shown
-from placement.core.fingerprint import fingerprint_of
+from placement.core.fingerprint import fingerprint_of, is_fingerprint
 
 PHASES = ("forward", "backward", "update")
 TOKEN_TASKS = ("prefill", "decode")
@@ -183,6 +183,9 @@ class Graph:
     formerly: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        # It comes from confined processes, and names folders.
+        if self.formerly and not is_fingerprint(self.formerly):
+            raise ValueError(f"Graph {shown(self.name)} has no fingerprint from before.")
         for stored in self.narrower:
             if len(stored.param_bytes) != len(self.ops):
                 raise ValueError(

@@ -93,7 +93,9 @@ def _require_size(num_bytes: int) -> None:
 def _kept(shelf: Shelf, name: str, placed: Placement) -> str:
     """Put a file's placement on the shelf unless it is there; its name there."""
     from_files = (item.name for item in shelf.items if item.made_by == FILE)
-    same = next((there for there in from_files if shelf.read(there) == placed), None)
+    same = next(
+        (n for n in from_files if replace(shelf.read(n), graph=placed.graph) == placed), None
+    )
     return same or shelf.add(name, placed, FILE, show=False, beside=True)
 
 

@@ -22,27 +22,35 @@ SEQUENCE_LENGTH = 16
 MAX_SIZE = 2**31 - 1
 _TOKENS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 _IMAGE_NAMES = {"height", "width", "h", "w", "image_height", "image_width"}
-# What exporters call a dimension that has no name: Paddle's, TensorFlow's and PyTorch's.
-_NO_NAME = re.compile(
-    r"\?|-1|None|unk__\d+|(p2o\.)?DynamicDimension\.\d+|.*_dynamic_axes_\d+|dim_?\d+|s\d+"
-)
+# What exporters write where a dimension has no name, and names that they make up for one: Paddle's,
+# TensorFlow's and PyTorch's.
+_NOT_NAMES = {"", "?", "-1", "None"}
+_MADE_UP = re.compile(r"unk__\d+|(p2o\.)?DynamicDimension\.\d+|.*_dynamic_axes_\d+|dim_?\d+|s\d+")
 _SEQUENCE_NAMES = {"sequence", "seq", "sequence_length", "seq_length", "seq_len", "tokens"}
 
 
 def image_axes(
     model: onnx.ModelProto, given: Mapping[str, int]
 ) -> dict[str, list[tuple[str, int]]]:
-    """Axes (input, number) by dimension, where it is `IMAGE_SIZE` because nobody said more."""
+    """Axes (input, number) by dimension, where it is `IMAGE_SIZE` because nobody said more.
+
+    Dimensions that others are computed from are left out.
+    """
     sizes = {dim.name: dim.size for dim in dims_of(model)}
     found: dict[str, list[tuple[str, int]]] = {}
+    computed: set[str] = set()
     for value, axis, name in _open_dims(model):
+        computed |= _terms(name) or set()
         if name not in given and sizes.get(name) == IMAGE_SIZE:
             found.setdefault(name, []).append((value.name, axis))
-    return found
+    return {name: axes for name, axes in found.items() if name not in computed}
 
 
 def symbolic_dims(path: Path) -> tuple[SymbolicDim, ...]:
-    """The symbolic dimensions of the model in a file, in the order of its inputs."""
+    """The symbolic dimensions of the model in a file, in the order of its inputs.
+
+    Pictures have their usual size here; opening the file may find another one (`fitting.py`).
+    """
     model = read_onnx(path)
     drop_constant_inputs(model)
     return dims_of(model)
@@ -98,11 +106,12 @@ def fix_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> tupl
                 dim.dim_value = sizes[dim.dim_param]
             elif (terms := _terms(dim.dim_param)) and terms <= set(sizes):
                 dim.dim_value = _computed(dim.dim_param, sizes)
-    return tuple(
-        f"Dimension {key!r} is {size}"
-        + ("" if key in dims else f" by default (--dim {key}={size})")
-        for key, size in sizes.items()
-    )
+    return tuple(note_of(key, size, key not in dims) for key, size in sizes.items())
+
+
+def note_of(name: str, size: int, by_default: bool = False) -> str:
+    """What people are told of a dimension that the file leaves open."""
+    return f"Dimension {name!r} is {size}" + by_default * f" by default (--dim {name}={size})"
 
 
 def _open_dims(model: onnx.ModelProto) -> Iterator[tuple[onnx.ValueInfoProto, int, str]]:
@@ -110,7 +119,8 @@ def _open_dims(model: onnx.ModelProto) -> Iterator[tuple[onnx.ValueInfoProto, in
         if value.type.HasField("tensor_type"):
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
                 if not dim.HasField("dim_value") or dim.dim_value < 0:
-                    yield value, axis, dim.dim_param or f"{value.name}.{axis}"
+                    named = dim.dim_param not in _NOT_NAMES
+                    yield value, axis, dim.dim_param if named else f"{value.name}.{axis}"
 
 
 def _default_size(value: onnx.ValueInfoProto, axis: int, name: str) -> int:
@@ -120,7 +130,7 @@ def _default_size(value: onnx.ValueInfoProto, axis: int, name: str) -> int:
         return IMAGE_SIZE
     tensor = value.type.tensor_type
     dims = tensor.shape.dim
-    if name == f"{value.name}.{axis}" or _NO_NAME.fullmatch(name):
+    if name == f"{value.name}.{axis}" or _MADE_UP.fullmatch(name):
         if len(dims) == 4:
             channels_first = dims[1].dim_value in (1, 3, 4) and axis in (2, 3)
             channels_last = dims[3].dim_value in (1, 3, 4) and axis in (1, 2)

@@ -11,7 +11,13 @@ import onnx
 from placement.core.fingerprint import fingerprint_of
 from placement.core.model import Model, SymbolicDim
 from placement.formats.onnx.checks.external import ExternalFiles, load_external
-from placement.formats.onnx.dims import IMAGE_SIZE, dims_of, drop_constant_inputs, image_axes
+from placement.formats.onnx.dims import (
+    IMAGE_SIZE,
+    dims_of,
+    drop_constant_inputs,
+    image_axes,
+    note_of,
+)
 from placement.formats.onnx.fitting import fitting_side
 from placement.formats.onnx.graph import build_graph
 from placement.formats.onnx.prepare import prepare
@@ -65,9 +71,10 @@ def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     symbolic, pictures = dims_of(model), image_axes(model, dims)
     prepared, notes = prepare(model, dims, path.stem, path)
     if pictures:
-        side = fitting_side(prepared, list(chain(*pictures.values())), path.stem)
+        side = fitting_side(prepared, list(chain(*pictures.values())))
         if side != IMAGE_SIZE:
-            return _with_side(open_onnx(path, {**dims, **dict.fromkeys(pictures, side)}), symbolic)
+            sides = dict.fromkeys(pictures, side)
+            return _by_default(open_onnx(path, {**dims, **sides}), sides, symbolic)
     graph, more = build_graph(prepared, path.stem)
     executable = OnnxExecutable(
         path, tuple(sorted(dims.items())), hashlib.sha256(data).hexdigest(), external, symbolic
@@ -75,14 +82,15 @@ def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     return Model(graph, executable, notes=(*notes, *more))
 
 
-def _with_side(model: Model, symbolic: Sequence[SymbolicDim]) -> Model:
-    """Tell of a size that was found for pictures as of one by default."""
+def _by_default(model: Model, sides: Mapping[str, int], symbolic: Sequence[SymbolicDim]) -> Model:
+    """The model, telling of sizes that were found for pictures as of sizes by default."""
     assert isinstance(model.executable, OnnxExecutable)
-    sizes = dict(model.executable.dims)
-    by_default = tuple(replace(dim, size=sizes.get(dim.name, dim.size)) for dim in symbolic)
-    note = (
-        "Shapes contradict each other where pictures are as large as is usual, so the first size is"
-        " taken with which they do not; set the one that the network is made for"
+    given = {note_of(name, side): note_of(name, side, True) for name, side in sides.items()}
+    notes = tuple(given.get(note, note) for note in model.notes)
+    more = (
+        f"Pictures of {IMAGE_SIZE} pixels a side contradict numbers of the network, so the first"
+        " usual size is taken that does not; set the one that it is made for"
     )
-    executable = replace(model.executable, symbolic_dims=by_default)
-    return replace(model, executable=executable, notes=(*model.notes, note))
+    found = tuple(replace(dim, size=sides.get(dim.name, dim.size)) for dim in symbolic)
+    executable = replace(model.executable, symbolic_dims=found)
+    return replace(model, executable=executable, notes=(*notes, more))

@@ -25,10 +25,11 @@ def build_graph(model: onnx.ModelProto, name: str) -> tuple[Graph, tuple[str, ..
     inferred, notes = infer(model, name, arithmetic=False)
     graph, more = _built(model, inferred, name)
     if _num_unknown(graph):
-        inferred, notes = infer(model, name)
+        inferred, said = infer(model, name)
         known, more_of_it = _built(model, inferred, name)
         if _num_unknown(known) < _num_unknown(graph):
-            graph, more = replace(known, formerly=graph.fingerprint), more_of_it
+            notes, more = said, more_of_it
+            graph = replace(known, formerly=graph.fingerprint)
     return graph, (*notes, *more)
 
 

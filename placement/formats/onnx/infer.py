@@ -56,6 +56,15 @@ def infer(
     return inferred, notes
 
 
+def num_contradictions(model: onnx.ModelProto) -> int:
+    """How many nodes of a model without weights contradict the shapes that they read."""
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=_few_numbers(model.graph))
+    except Exception:  # told when it is opened
+        return 0
+    return complete(inferred)
+
+
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of the model in which large initializers keep shape and type but lose their data, and
     nothing is stated of values that nodes write."""

@@ -103,7 +103,10 @@ def test_lanes_begin_when_all_are_awake(monkeypatch, patience_ns, together):
     lanes = NativeLanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((),))], (0, 0), Calls(2).slots)
     with ThreadPoolExecutor(1) as pool:
         for _ in range(60):
+            met = lanes._met[0]
             other = pool.submit(lanes.run, 0)
+            while lanes._met[0] == met:
+                time.sleep(0.001)
             time.sleep(0.005)
             called_s = time.perf_counter()
             assert lanes.run(1) and other.result()

@@ -38,7 +38,8 @@ def quiet(what: str, model: Model, machine: Machine, emit: Emit) -> Iterator[Non
         try:
             yield
         except RuntimeFailure as error:
-            raise RuntimeError(f"{str(error).rstrip('. ')}.{_sizes_of(model)}") from None
+            # What can be done comes first, for pages cut what is long.
+            raise RuntimeError(f"{_sizes_of(model)}{str(error).rstrip('. ')}.") from None
 
 
 def _sizes_of(model: Model) -> str:
@@ -54,6 +55,6 @@ def _sizes_of(model: Model) -> str:
     listed = ", ".join(f"{shown(name)} = {size}" for name, size in some)
     more = ", and more" * (len(sizes) > MOST_LISTED)
     return (
-        f" Perhaps the network needs other sizes than those that stand for its open dimensions"
-        f' ({listed}{more}); set them with --dim NAME=N, on the page under "Open dimensions".'
+        f"Perhaps sizes that nobody gave do not fit this network ({listed}{more}); set them on the"
+        " Model page, or with --dim NAME=N. "
     )

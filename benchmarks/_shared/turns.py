@@ -10,7 +10,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.simulator.executions import lower
 from profiling.backends.base import Compiled, Program
-from profiling.devices.lanes import Lane, Lanes
+from profiling.devices.lanes import Lane
 from profiling.execution.execute import lanes_of
 from profiling.measuring.reference import settled
 from profiling.measuring.siblings import Looked, Siblings
@@ -87,6 +87,6 @@ def turn_by_turn(
 def _stepper(
     stack: ExitStack, lanes: tuple[Lane, ...], num_segments: int, program: Program
 ) -> Callable[[], float]:
-    threads = Lanes(lanes, num_segments, program.run, native=program.native)
+    threads = program.carried(lanes, num_segments)
     stack.callback(threads.close)
     return lambda: threads.step(TIMEOUT_S).seconds

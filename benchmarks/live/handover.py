@@ -237,7 +237,7 @@ def _running(
     """A step's seconds and the outputs of a schedule's program, as calls."""
     program = compiled.open(schedule, compiled.feeds(0, {}))
     carried = lanes_of(problem, lower(problem, schedule))
-    lanes = Lanes(carried, len(schedule.segments), program.run, native=program.native)
+    lanes = program.carried(carried, len(schedule.segments))
     try:
         yield lambda: lanes.step(turns.TIMEOUT_S).seconds, program.outputs
     finally:

@@ -127,7 +127,9 @@ class Program(ABC):
     and its own segments read comes by `take`, what they read of its own they get by `value`.
     Where segments are calls of native code these are `native`, and lanes may use them in the place
     of `run`; `lanes_note` says in a sentence which lanes there are and why, where that is a choice.
-    After so many steps (`settles_after`) a step is as all that follow.
+    After so many steps (`settles_after`) a step is as all that follow. Where steps are
+    repeatable (`is_repeatable`) all segments may run once more in between, and nothing is different
+    then but what is random by definition.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})
@@ -138,6 +140,7 @@ class Program(ABC):
     native: NativeCalls | None = None
     lanes_note: str = ""
     settles_after: int = 1
+    is_repeatable: bool = False
 
     @abstractmethod
     def run(self, segment: int) -> None:
@@ -212,7 +215,14 @@ class Program(ABC):
     def carried(self, lanes: Sequence[Lane], num_segments: int) -> Carried:
         """The lanes that run steps of this program: threads of this process, where it computes."""
         launch, finish = self.launch, self.finish
-        return Lanes(lanes, num_segments, launch, finish=finish, native=self.native)
+        return Lanes(
+            lanes,
+            num_segments,
+            launch,
+            finish=finish,
+            native=self.native,
+            is_repeatable=self.is_repeatable,
+        )
 
     def streamed(
         self,

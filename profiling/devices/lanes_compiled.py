@@ -105,6 +105,27 @@ def _relax(typing_context: Any) -> Any:
     return types.int64(), generated
 
 
+@_intrinsic
+def _yield(typing_context: Any, address: Any) -> Any:
+    """`sched_yield`: let others have the core first, if they want it."""
+
+    def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.sext(_by_address(builder, given[0], _INT, ()), _WORD)
+
+    return types.int64(types.int64), generated
+
+
+@_intrinsic
+def _fence(typing_context: Any) -> Any:
+    """Nothing that this thread reads or writes passes this point, on any kind of computer."""
+
+    def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        builder.fence("seq_cst")
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(), generated
+
+
 @inlined
 def now_ns(functions: Ints, now: Ints) -> int:
     """Nanoseconds of the clock among these addresses; `now` (1,) is where it may write."""
@@ -133,6 +154,30 @@ def meet(
         last_ns = time_ns
 
 
+@inlined
+def barrier(
+    lane: int, met: Ints, functions: Ints, patience_ns: int, over: Ints, status: Ints, now: Ints
+) -> None:
+    """Stay until all lanes have come here, however long that takes, or `over` is set: none may read
+    any more what the next round writes. After `patience_ns`, or where others want the core, it is
+    theirs between two tries."""
+    _fence()
+    met[lane] += 1
+    last_ns = now_ns(functions, now)
+    until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
+    while met.min() < met[lane] and over[0] == 0:
+        time_ns = now_ns(functions, now)
+        if time_ns - last_ns > ABSENCE_NS:
+            status[1] = ROUNDS_ASLEEP
+        if time_ns >= until_ns or status[1] != 0:
+            _yield(functions[5])
+            time_ns = now_ns(functions, now)
+        else:
+            _relax()
+        last_ns = time_ns
+    _fence()
+
+
 @jit
 def run_round(
     number: int,
@@ -154,59 +199,67 @@ def run_round(
     now: Ints,
     lane: int,
     met: Ints,
+    again: int,
 ) -> int:
     """Run each segment of a lane once: in round `number` for sample `number` minus its stage.
 
     Samples below 0 and from `limit` on are passed over. `arguments` (segments, slots, 3) are those
     of the segment's function; `waits` and `signals` (all of them, slots) addresses of locks, those
     of segment i from `first_wait[i]` to `first_wait[i + 1]`; `functions` the addresses of the
-    segments' function, acquire, release, and a clock that returns or one that writes (one of them
-    is 0). A lock is tried for `patience_ns` before the thread sleeps; a thread that was kept from
-    its core meanwhile, because others want it, sleeps at once for some rounds (`status[1]` are
-    left), or it would use up the share of time that it needs for computing. Times are seconds by
-    segment, `resumed_s` when a wait was over, NaN where nobody waited, `bounds_s` those of the
-    round. The lanes of a step of one sample meet before it begins, for one that is woken tens of
-    microseconds after another would be waited for, and when it is over, for a core that has slept
-    finds its caches cold (`met` counts by lane). Returns the number of segments when all have run,
-    the number of one that failed, whose answer is in `status[0]`, or -1 when `over` is set.
+    segments' function, acquire, release, a clock that returns or one that writes (one of them is
+    0), and `sched_yield`. A lock is tried for `patience_ns` before the thread sleeps; a thread that
+    was kept from its core meanwhile, because others want it, sleeps at once for some rounds
+    (`status[1]` are left), or it would use up the share of time that it needs for computing. Times
+    are seconds by segment, `resumed_s` when a wait was over, NaN where nobody waited, `bounds_s`
+    those of the round. The lanes of a step of one sample meet before it begins, for one that is
+    woken tens of microseconds after another would be waited for, and when it is over, for a core
+    that has slept finds its caches cold (`met` counts by lane). Returns the number of segments when
+    all have run, the number of one that failed, whose answer is in `status[0]`, or -1 when `over`
+    is set.
+
+    Before the round that counts there are `again` others, of which nothing is told: in steps, whose
+    segments make the same when they run once more.
     """
     slots = arguments.shape[1]
     status[1] = max(status[1] - 1, 0)
-    if limit == 1:
-        meet(lane, met, functions, patience_ns, over, status, now)
-    bounds_s[0] = now_ns(functions, now) / 1e9
-    for i in range(len(stages)):
-        sample = number - stages[i]
-        if sample < 0 or sample >= limit:
-            continue
-        slot = sample % slots
-        for j in range(first_wait[i], first_wait[i + 1]):
-            lock = waits[j, slot]
-            resumed_s[j] = np.nan
-            if _acquire(functions[1], lock, 0) == 0:
-                last_ns = now_ns(functions, now)
-                until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
-                while _acquire(functions[1], lock, 0) == 0:
-                    _relax()
-                    time_ns = now_ns(functions, now)
-                    if time_ns - last_ns > ABSENCE_NS:
-                        status[1] = ROUNDS_ASLEEP
-                    last_ns = time_ns
-                    if time_ns >= until_ns or status[1] != 0:
-                        _acquire(functions[1], lock, 1)
-                        break
-                resumed_s[j] = now_ns(functions, now) / 1e9
-        if over[0] != 0:
-            return -1
-        start_s[i] = now_ns(functions, now) / 1e9
-        given = arguments[i, slot]
-        status[0] = _call(functions[0], given[0], given[1], given[2])
-        end_s[i] = now_ns(functions, now) / 1e9
-        if status[0] != 0:
-            return i
-        for j in range(first_signal[i], first_signal[i + 1]):
-            _release(functions[2], signals[j, slot])
-    bounds_s[1] = now_ns(functions, now) / 1e9
-    if limit == 1:
-        meet(lane, met, functions, patience_ns, over, status, now)
+    for left in range(again, -1, -1):
+        if limit == 1:
+            meet(lane, met, functions, patience_ns, over, status, now)
+        bounds_s[0] = now_ns(functions, now) / 1e9
+        for i in range(len(stages)):
+            sample = number - stages[i]
+            if sample < 0 or sample >= limit:
+                continue
+            slot = sample % slots
+            for j in range(first_wait[i], first_wait[i + 1]):
+                lock = waits[j, slot]
+                resumed_s[j] = np.nan
+                if _acquire(functions[1], lock, 0) == 0:
+                    last_ns = now_ns(functions, now)
+                    until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
+                    while _acquire(functions[1], lock, 0) == 0:
+                        _relax()
+                        time_ns = now_ns(functions, now)
+                        if time_ns - last_ns > ABSENCE_NS:
+                            status[1] = ROUNDS_ASLEEP
+                        last_ns = time_ns
+                        if time_ns >= until_ns or status[1] != 0:
+                            _acquire(functions[1], lock, 1)
+                            break
+                    resumed_s[j] = now_ns(functions, now) / 1e9
+            if over[0] != 0:
+                return -1
+            start_s[i] = now_ns(functions, now) / 1e9
+            given = arguments[i, slot]
+            status[0] = _call(functions[0], given[0], given[1], given[2])
+            end_s[i] = now_ns(functions, now) / 1e9
+            if status[0] != 0:
+                return i
+            for j in range(first_signal[i], first_signal[i + 1]):
+                _release(functions[2], signals[j, slot])
+        bounds_s[1] = now_ns(functions, now) / 1e9
+        if left:
+            barrier(lane, met, functions, patience_ns, over, status, now)
+        elif limit == 1:
+            meet(lane, met, functions, patience_ns, over, status, now)
     return len(stages)

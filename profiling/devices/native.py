@@ -107,9 +107,10 @@ class NativeLanes:
         for lane in range(len(lanes)):
             self.run(lane, limit=0)
 
-    def run(self, lane: int, number: int = 0, limit: int = 1) -> bool:
+    def run(self, lane: int, number: int = 0, limit: int = 1, again: int = 0) -> bool:
         """Run a lane's segments once: in a pipeline those of round `number`, of samples below
-        `limit`. False where `stop` has ended it; a segment's error passes on.
+        `limit`; in a step, after `again` rounds that do not count. False where `stop` has ended it;
+        a segment's error passes on.
         """
         own = self.courses[lane]
         ended = self._run_round(
@@ -132,6 +133,7 @@ class NativeLanes:
             own.now,
             lane,
             self._met,
+            again,
         )
         if 0 <= ended < len(own.stages):
             raise self._error(int(own.status[0]))
@@ -216,11 +218,13 @@ def _address(name: str) -> int:
 
 
 def functions_of(segment: int = 0) -> Ints:
-    """The addresses that compiled lanes call: of a segment, of locks, and of a clock."""
+    """The addresses that compiled lanes call: of a segment, of locks, of a clock, and of what gives
+    the core away."""
     writes = _address(_CLOCK_THAT_WRITES)
     returns = 0 if writes else _address(_CLOCK)
     names = (_address(_ACQUIRE), _address(_RELEASE))
-    return np.array([segment, *names, returns, writes], np.int64)
+    gives = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value
+    return np.array([segment, *names, returns, writes, gives], np.int64)
 
 
 def _taken() -> int:

@@ -44,6 +44,7 @@ BY_ROUNDING = (
     f"The outputs are within {ROUNDING:g} times of how far rounding alone moves them: the unplaced"
     " model ran once more from numbers that are off in their last places."
 )
+REPEATED = "A step as short as these follows at once on another one, which does not count."
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ class Run:
     `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
     where these cannot be compared both are None and `skipped_outputs_reason` says why.
     `outputs_note` says in a sentence what is to be known of the comparison.
-    `lanes_note` says which lanes ran and why, where the runtime has a choice. `observed` has the
-    parts of the schedule over all steps, None where no hardware ran them.
+    `lanes_note` says which lanes ran and why, where the runtime has a choice, and that steps were
+    repeated. `observed` has the parts of the schedule over all steps, None where no hardware ran
+    them.
     """
 
     timeline: Timeline
@@ -121,6 +123,7 @@ def execute(
     median = sorted(rows, key=lambda row: row.seconds)[(len(rows) - 1) // 2]
     timeline = measured_timeline(problem, schedule, tasks, median, program.peak_bytes)
     random = ", ".join(compiled.random_ops[:3])
+    notes = (program.lanes_note, REPEATED if any(row.num_before for row in rows) else "")
     return Run(
         timeline=timeline,
         load=load,
@@ -136,7 +139,7 @@ def execute(
         transfer_bytes=timeline.transfer_bytes,
         baseline_s=alone_s,
         all_cores_s=all_cores_s,
-        lanes_note=program.lanes_note,
+        lanes_note=" ".join(filter(None, notes)),
         observed=observed(schedule, problem.machine, tasks, rows),
     )
 

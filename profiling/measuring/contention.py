@@ -18,6 +18,7 @@ from placement.core.machine import Device
 from placement.core.schedule import Schedule, Segment
 from profiling.backends.base import Carried, Compiled, Program
 from profiling.devices.lanes import Lane, Lanes, Step
+from profiling.devices.native import NativeCalls, share_cores
 from profiling.measuring.crossings import (
     crossings_between,
     in_turns,
@@ -55,13 +56,29 @@ def contention_of_wholes(
         for device in pair:
             programs.append(compiled.open(Schedule((Segment(device.name, names),)), feeds))
             lanes.append(alone(programs[-1], device))
-        both = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
-        lanes.insert(0, Lanes(both, len(pair), lambda i: programs[i].run(0)))
+        lanes.insert(0, _on_each(pair, programs))
         together, *by_each = _turns([partial(one.step, TIMEOUT_S) for one in lanes], beside)
     finally:
         release(programs, lanes)
     together_s = [[step.end_s[i] - step.start_s[i] for step in together] for i in range(len(pair))]
     return contention_of(together_s, [[step.seconds for step in steps] for steps in by_each])
+
+
+def _on_each(pair: Sequence[Device], programs: Sequence[Program]) -> Lanes:
+    """Lanes of which each runs the one segment of its own program, as lanes of a placement do."""
+    lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
+    calls = [program.native for program in programs if program.native is not None]
+    native = None
+    if len(calls) == len(programs) and not share_cores(pair):
+        rows = np.concatenate([own.arguments for own in calls])
+        native = NativeCalls(calls[0].function, rows, calls[0].error)
+    return Lanes(
+        lanes,
+        len(pair),
+        lambda i: programs[i].run(0),
+        native=native,
+        is_repeatable=all(program.is_repeatable for program in programs),
+    )
 
 
 def contention_of_parts(

@@ -58,7 +58,7 @@ _SELDOM_ALONE, _RECENT_LOOKS, _TELLING_LOOKS = 0.5, 400, 20
 _FIRST_LOOKS, _MOST_LOOKS = 40, 4000
 # A look holds for so long: from the end of one step to the start of the next.
 _FRESH_S = 0.001
-# Steps that are looked at together take about so long.
+# Steps that are looked at together take about so long, and twice that where they are repeated.
 _STRETCH_S = 0.02
 # Where fewer than these were alone, all count.
 _FEWEST_SHARE, _FEWEST = 0.2, 3

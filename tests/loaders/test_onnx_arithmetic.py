@@ -325,6 +325,7 @@ def test_pictures_have_a_size_with_which_shapes_agree(save):
     ]
     same = load(path, {"x.2": 48, "x.3": 48})
     assert same.graph.fingerprint == model.graph.fingerprint
+    assert same.executable.content_hash == model.executable.content_hash
     assert load(path, {"x.2": 64, "x.3": 64}).graph.inputs[0].shape == (1, 3, 64, 64)
     assert load(path, {"x.2": 64}).graph.inputs[0].shape == (1, 3, 64, 224), "no side fits"
     assert {dim.name for dim in symbolic_dims(path)} == sizes.keys()

@@ -27,6 +27,8 @@ def of_one_kind(problem: Problem, crossing_s: float) -> Problem:
 class Idle:
     """What a program has besides."""
 
+    native, is_repeatable = None, False
+
     def device_times(self):
         return None
 

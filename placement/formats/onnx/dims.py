@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import onnx
 
@@ -20,6 +21,7 @@ from placement.formats.onnx.read import read_onnx
 IMAGE_SIZE = 224
 SEQUENCE_LENGTH = 16
 MAX_SIZE = 2**31 - 1
+NO_SIZES: Mapping[str, int] = MappingProxyType({})
 _TOKENS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 _IMAGE_NAMES = {"height", "width", "h", "w", "image_height", "image_width"}
 # What exporters write where a dimension has no name, and names that they make up for one: Paddle's,
@@ -84,10 +86,13 @@ def dims_of(model: onnx.ModelProto) -> tuple[SymbolicDim, ...]:
     return tuple(found.values())
 
 
-def fix_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> tuple[str, ...]:
+def fix_dims(
+    model: onnx.ModelProto, dims: Mapping[str, int], name: str, found: Mapping[str, int] = NO_SIZES
+) -> tuple[str, ...]:
     """Give every symbolic dimension of the inputs its size, in place; returns notes for people.
 
-    A name in `dims` that the model does not have is refused with the names that it has.
+    A name in `dims` that the model does not have is refused with the names that it has. Of those
+    that are not in it `found` has sizes that fit this network better than the usual ones.
     """
     known = {dim.name: dim for dim in dims_of(model)}
     for key, size in dims.items():
@@ -96,7 +101,8 @@ def fix_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> tupl
             raise ValueError(f"{name!r} has no symbolic dimension {key!r}; {have}.")
         if not 1 <= size <= MAX_SIZE:
             raise ValueError(f"Dimension {key!r} cannot be {size}; give a whole number from 1 on.")
-    sizes = {key: int(dims.get(key, dim.size)) for key, dim in known.items()}
+    usual = {key: dim.size for key, dim in known.items()}
+    sizes = {key: int({**found, **dims}.get(key, size)) for key, size in usual.items()}
     for value, axis, symbol in list(_open_dims(model)):
         dim = value.type.tensor_type.shape.dim[axis]
         dim.dim_value = sizes[symbol] if symbol in sizes else _computed(symbol, sizes)
@@ -106,12 +112,8 @@ def fix_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> tupl
                 dim.dim_value = sizes[dim.dim_param]
             elif (terms := _terms(dim.dim_param)) and terms <= set(sizes):
                 dim.dim_value = _computed(dim.dim_param, sizes)
-    return tuple(note_of(key, size, key not in dims) for key, size in sizes.items())
-
-
-def note_of(name: str, size: int, by_default: bool = False) -> str:
-    """What people are told of a dimension that the file leaves open."""
-    return f"Dimension {name!r} is {size}" + by_default * f" by default (--dim {name}={size})"
+    told = {key: "" if key in dims else f" by default (--dim {key}={sizes[key]})" for key in sizes}
+    return tuple(f"Dimension {key!r} is {size}{told[key]}" for key, size in sizes.items())
 
 
 def _open_dims(model: onnx.ModelProto) -> Iterator[tuple[onnx.ValueInfoProto, int, str]]:

@@ -1,7 +1,7 @@
 """The side of an ONNX model that a runtime executes."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -13,15 +13,20 @@ from placement.core.model import Model, SymbolicDim
 from placement.formats.onnx.checks.external import ExternalFiles, load_external
 from placement.formats.onnx.dims import (
     IMAGE_SIZE,
+    NO_SIZES,
     dims_of,
     drop_constant_inputs,
     image_axes,
-    note_of,
 )
 from placement.formats.onnx.fitting import fitting_side
 from placement.formats.onnx.graph import build_graph
 from placement.formats.onnx.prepare import prepare
 from placement.formats.onnx.read import parse_with_external, read_bytes
+
+_OTHER_SIDE = (
+    f"Pictures of {IMAGE_SIZE} pixels a side contradict numbers of the network, so the first usual"
+    " size is taken that does not; set the one that it is made for"
+)
 
 
 @dataclass(frozen=True)
@@ -65,32 +70,28 @@ class OnnxExecutable:
 
 def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     """The model in a file, named after the file's stem."""
+    return _opened(path, dims, NO_SIZES)
+
+
+def _opened(path: Path, dims: Mapping[str, int], sides: Mapping[str, int]) -> Model:
+    """The same with `sides` for pictures, where others than the usual ones fit the network."""
     data = read_bytes(path)
     model, external = parse_with_external(data, path)
     drop_constant_inputs(model)
     symbolic, pictures = dims_of(model), image_axes(model, dims)
-    prepared, notes = prepare(model, dims, path.stem, path)
-    if pictures:
+    prepared, notes = prepare(model, dims, path.stem, path, sides)
+    if pictures and not sides:
         side = fitting_side(prepared, list(chain(*pictures.values())))
         if side != IMAGE_SIZE:
-            sides = dict.fromkeys(pictures, side)
-            return _by_default(open_onnx(path, {**dims, **sides}), sides, symbolic)
+            return _opened(path, dims, dict.fromkeys(pictures, side))
     graph, more = build_graph(prepared, path.stem)
+    if sides:
+        more = (*more, _OTHER_SIDE)
     executable = OnnxExecutable(
-        path, tuple(sorted(dims.items())), hashlib.sha256(data).hexdigest(), external, symbolic
+        path,
+        tuple(sorted({**sides, **dims}.items())),
+        hashlib.sha256(data).hexdigest(),
+        external,
+        tuple(replace(dim, size=sides.get(dim.name, dim.size)) for dim in symbolic),
     )
     return Model(graph, executable, notes=(*notes, *more))
-
-
-def _by_default(model: Model, sides: Mapping[str, int], symbolic: Sequence[SymbolicDim]) -> Model:
-    """The model, telling of sizes that were found for pictures as of sizes by default."""
-    assert isinstance(model.executable, OnnxExecutable)
-    given = {note_of(name, side): note_of(name, side, True) for name, side in sides.items()}
-    notes = tuple(given.get(note, note) for note in model.notes)
-    more = (
-        f"Pictures of {IMAGE_SIZE} pixels a side contradict numbers of the network, so the first"
-        " usual size is taken that does not; set the one that it is made for"
-    )
-    found = tuple(replace(dim, size=sides.get(dim.name, dim.size)) for dim in symbolic)
-    executable = replace(model.executable, symbolic_dims=found)
-    return replace(model, executable=executable, notes=(*notes, more))

@@ -18,17 +18,22 @@ from placement.formats.onnx.checks.claims import check_limits
 from placement.formats.onnx.checks.external import check_external
 from placement.formats.onnx.checks.schema import check_arguments
 from placement.formats.onnx.checks.walk import bodies, refill
-from placement.formats.onnx.dims import drop_constant_inputs, fix_dims
+from placement.formats.onnx.dims import NO_SIZES, drop_constant_inputs, fix_dims
 
 MAX_IR_VERSION = 13  # the newest that onnxruntime 1.31 reads
 
 
 def prepare(
-    model: onnx.ModelProto, dims: Mapping[str, int], name: str, path: Path
+    model: onnx.ModelProto,
+    dims: Mapping[str, int],
+    name: str,
+    path: Path,
+    found: Mapping[str, int] = NO_SIZES,
 ) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     """The prepared model and notes for people; ValueError where the graph is not valid.
 
-    What inlining has put together is checked as the file at `path` was.
+    Sizes are those of `dims`, or `found`, or the usual ones (`fix_dims`). What inlining has put
+    together is checked as the file at `path` was.
     """
     notes: list[str] = []
     if model.functions:
@@ -41,7 +46,7 @@ def prepare(
     constants = drop_constant_inputs(model)
     # Before IR version 4 every initializer had to be an input as well.
     model.ir_version = min(max(model.ir_version, 4), MAX_IR_VERSION)
-    notes += fix_dims(model, dims, name)
+    notes += fix_dims(model, dims, name, found)
     _sort(graph, constants, name)
     for node, unique in zip(graph.node, unique_names(graph.node), strict=True):
         node.name = unique

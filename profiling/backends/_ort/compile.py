@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from placement.core.graph import Graph, Tensor
@@ -19,7 +20,7 @@ from profiling.backends._ort.kernels import kernel_graph, value_names
 from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.loops import check_loops
 from profiling.backends._ort.memory import check_whole
-from profiling.backends._ort.native.fits import why_not
+from profiling.backends._ort.native.fits import all_fit, why_not
 from profiling.backends._ort.native.program import NativeProgram
 from profiling.backends._ort.optimise import (
     AS_IT_IS,
@@ -59,6 +60,14 @@ class OrtCompiled(Compiled):
     value_names: Mapping[str, str] = field(default_factory=dict)
     asked_for_python: bool = False
 
+    @cached_property
+    def _is_repeatable(self) -> bool:
+        """Whether each placement runs natively. Steps of one that does not are not repeated, and so
+        none are that are held against them, the unplaced model's neither."""
+        made = [t.name for t in self.kernels.tensors if t.producer is not None]
+        between = [self.values.get(self.value_names.get(name, name)) for name in made]
+        return not self.asked_for_python and all_fit(self.machine.devices, between)
+
     def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
         return all_feeds(self.inputs, self.limits, seed, given)
 
@@ -95,7 +104,7 @@ class OrtCompiled(Compiled):
             reason = why_not(*made_of[:3])
             try:
                 if not reason:
-                    return NativeProgram(*made_of)
+                    return NativeProgram(*made_of, self._is_repeatable)
             except Exception as error:  # of onnxruntime's many kinds; what is wrong for both recurs
                 reason = (
                     f"onnxruntime's library cannot open the segments: {sentence(error).rstrip('.')}"
@@ -106,7 +115,7 @@ class OrtCompiled(Compiled):
 
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
         with told("open the model"):
-            return Unplaced(self.optimised.source, device, feeds)
+            return Unplaced(self.optimised.source, device, feeds, self._is_repeatable)
 
     def among(self, machine: Machine) -> "OrtCompiled":
         return replace(self, machine=machine)

@@ -17,9 +17,12 @@ from profiling.measuring.outputs import nudged
 class Unplaced(Program):
     """A plain session with default optimisations, on one device or on all cores of the CPU."""
 
-    def __init__(self, source: Path, device: Device | None, feeds: Mapping[str, Any]) -> None:
+    def __init__(
+        self, source: Path, device: Device | None, feeds: Mapping[str, Any], is_repeatable: bool
+    ) -> None:
         import onnxruntime as ort
 
+        self.is_repeatable = is_repeatable
         if device is None:
             options, names = sessions.options(0, "ORT_ENABLE_ALL"), [sessions.CPU]
         else:

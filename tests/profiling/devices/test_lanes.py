@@ -40,6 +40,34 @@ def test_one_producer_wakes_every_device_once():
     lanes.close()
 
 
+def test_one_lane_counts_a_short_step_once_another_is_over(monkeypatch):
+    monkeypatch.setattr("profiling.devices.lanes.SHORT_S", 10.0)
+    said = []
+    run, finish = (lambda s: said.append(("run", s))), (lambda s: said.append(("finish", s)))
+    one = [Lane(A, (0, 1), ((), ()))]
+    once = [("run", 0), ("finish", 0), ("run", 1), ("finish", 1)]
+    for is_repeatable, wanted in ((False, once), (True, 2 * once)):
+        lanes = Lanes(one, 2, run, finish=finish, is_repeatable=is_repeatable)
+        lanes.step(10.0)
+        said.clear()
+        lanes.step(10.0)
+        assert said == wanted
+        lanes.close()
+
+
+def test_two_lanes_and_what_comes_from_elsewhere_run_once(monkeypatch):
+    monkeypatch.setattr("profiling.devices.lanes.SHORT_S", 10.0)
+    two = [Lane(A, (0,), ((),)), Lane(B, (1,), ((),))]
+    for lanes, once in ((two, [0, 1]), ([Lane(A, (1,), ((0,),))], [1])):
+        ran = []
+        threads = Lanes(lanes, 2, ran.append, is_repeatable=True)
+        for number in range(1, 4):
+            threads.arrive(0)
+            threads.step(10.0)
+            assert sorted(ran) == sorted(number * once)
+        threads.close()
+
+
 def test_readers_go_on_while_a_segment_finishes_and_the_step_does_not():
     """Segment 0 on a is over for its reader on b before a is through with it."""
     has_read, said = threading.Event(), []

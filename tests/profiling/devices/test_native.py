@@ -46,13 +46,15 @@ def forbidden(segment):
     raise AssertionError(f"segment {segment} is a native call")
 
 
-def lanes_of(lanes, calls):
-    return Lanes(lanes, sum(len(lane.segments) for lane in lanes), forbidden, native=calls.slots[0])
+def lanes_of(lanes, calls, **given):
+    num = sum(len(lane.segments) for lane in lanes)
+    return Lanes(lanes, num, forbidden, native=calls.slots[0], **given)
 
 
-def chain(calls):
+def chain(calls, **given):
     """Segments 0 and 2 on a, 1 and 3 on b, each waiting for the one before."""
-    return lanes_of([Lane(A, (0, 2), ((), (1,))), Lane(B, (1, 3), ((0,), (2,)))], calls)
+    lanes = [Lane(A, (0, 2), ((), (1,))), Lane(B, (1, 3), ((0,), (2,)))]
+    return lanes_of(lanes, calls, **given)
 
 
 @pytest.mark.parametrize("patience_ns", [0, 1_000_000])
@@ -151,6 +153,62 @@ def test_a_segment_that_fails_ends_the_step_on_all_lanes():
     with pytest.raises(ArithmeticError, match="status 5"):
         lanes.step(10.0)
     assert lanes.close()
+
+
+def test_a_short_step_counts_once_another_is_over_on_all_lanes(monkeypatch):
+    """The first one is taken for long; the last segment is late, and all wait for it."""
+    monkeypatch.setattr("profiling.devices.lanes.SHORT_S", 10.0)
+    # Nobody stays at the places where lanes may meet, so it is the barrier that holds them.
+    monkeypatch.setattr(native, "PATIENCE_NS", 0)
+    over_s = []
+
+    def late(segment):
+        time.sleep(0.002 * (segment == 3))
+        over_s.append(time.perf_counter())
+
+    calls = Calls(4, late)
+    lanes = chain(calls, is_repeatable=True)
+    lanes.step(10.0)
+    assert [segment for segment, _ in calls.ran] == [0, 1, 2, 3]
+    for _ in range(20):
+        calls.ran.clear()
+        over_s.clear()
+        step = lanes.step(10.0)
+        assert [segment for segment, _ in calls.ran] == [0, 1, 2, 3] * 2
+        assert over_s[3] <= step.began_s <= min(step.start_s)
+        assert all(a >= b for a, b in zip(step.end_s, over_s[4:], strict=True))
+    assert lanes.close()
+
+
+@pytest.mark.parametrize(("is_repeatable", "short_s"), [(False, 10.0), (True, 0.0)])
+def test_long_steps_and_what_may_not_run_again_run_once(monkeypatch, is_repeatable, short_s):
+    monkeypatch.setattr("profiling.devices.lanes.SHORT_S", short_s)
+    calls = Calls(4)
+    lanes = chain(calls, is_repeatable=is_repeatable)
+    for number in range(1, 4):
+        lanes.step(10.0)
+        assert len(calls.ran) == 4 * number
+    lanes.close()
+
+
+def test_what_fails_or_hangs_before_it_counts_ends_the_step(monkeypatch):
+    monkeypatch.setattr("profiling.devices.lanes.SHORT_S", 10.0)
+    calls = Calls(4, lambda segment: 5 * (segment == 3 and len(calls.ran) > 4))
+    lanes = chain(calls, is_repeatable=True)
+    lanes.step(10.0)
+    with pytest.raises(ArithmeticError, match="status 5"):
+        lanes.step(10.0)
+    assert len(calls.ran) == 8 and lanes.close()
+
+    release, waits = threading.Event(), lambda segment: segment == 3 and len(hanging.ran) > 4
+    hanging = Calls(4, lambda segment: release.wait(60.0) and 0 if waits(segment) else 0)
+    lanes = chain(hanging, is_repeatable=True)
+    lanes.step(10.0)
+    with pytest.raises(TimeoutError, match="longer than 3 s"):
+        lanes.step(3.0)
+    assert not lanes.close(timeout_s=0.05), "one thread is still inside its segment"
+    release.set()
+    assert lanes.close() and len(hanging.ran) == 8
 
 
 def test_a_step_that_hangs_is_given_up():

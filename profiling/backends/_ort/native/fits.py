@@ -1,8 +1,9 @@
 """Which programs run natively: those of CPU lanes with cores and values of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from placement.core.decoding import shown
+from placement.core.machine import Device
 from profiling.backends._ort import sessions
 from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.native.library import library
@@ -17,18 +18,28 @@ def why_not(layout: Layout, optimised: Optimised, values: Mapping[str, Value]) -
     """What keeps a program's lanes from running natively, as a sentence; or nothing."""
     if not all(part.nodes for part in layout.parts):
         return "another runtime computes, too"
-    other = next((d for d in layout.devices if d.provider != sessions.CPU), None)
-    if other is not None:
-        return f"{shown(other.name)} is a device of {other.provider}"
-    if sessions.has_shared_pool():
-        return "all sessions of this process share one pool of threads"
     return (
-        native.share_cores(layout.devices)
-        or native.why_not()
+        _none_on(layout.devices)
         or _loose(layout, values)
         or _large(layout, optimised)
         or _missing()
     )
+
+
+def all_fit(devices: Sequence[Device], values: Iterable[Value | None]) -> bool:
+    """Whether each placement on these devices runs natively whose parts hand on these values; but
+    for weights that a message does not hold."""
+    fixed = all(v is not None and v.dtype is not None and v.fixed for v in values)
+    return fixed and not (_none_on(devices) or _missing())
+
+
+def _none_on(devices: Sequence[Device]) -> str:
+    other = next((d for d in devices if d.provider != sessions.CPU), None)
+    if other is not None:
+        return f"{shown(other.name)} is a device of {other.provider}"
+    if sessions.has_shared_pool():
+        return "all sessions of this process share one pool of threads"
+    return native.share_cores(devices) or native.why_not()
 
 
 def _missing() -> str:

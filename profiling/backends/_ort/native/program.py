@@ -32,13 +32,19 @@ class NativeProgram(Program):
     """See `profiling.backends.base.Program`; for what `fits.why_not` has nothing against."""
 
     def __init__(
-        self, layout: Layout, optimised: Optimised, values: Mapping[str, Value], level: str
+        self,
+        layout: Layout,
+        optimised: Optimised,
+        values: Mapping[str, Value],
+        level: str,
+        is_repeatable: bool,
     ) -> None:
         found = library()
         assert isinstance(found, Library), found
         self._library, self._layout = found, layout
         self._types = {n: values[n].type for p in layout.parts for n in (*p.inputs, *p.outputs)}
         self.lanes_note, self.peak_bytes = NOTE, layout.peak_bytes
+        self.is_repeatable = is_repeatable
         self.actual_devices = {device.name: CPU for device in layout.devices}
         self._options = found.owned("RunOptions", "CreateRunOptions")
         self._inputs = [

@@ -64,8 +64,9 @@ def steps(
     name = current_name(options.placer)
     kind = placer_class(name)
     if not kind.pseudo_code:
+        why = f": {kind.no_steps}" if kind.no_steps else ""
         raise ValueError(
-            f"Placer {name!r} does not show its steps: {kind.no_steps}; those that do are"
+            f"Placer {name!r} does not show its steps{why}; those that do are"
             f" {', '.join(placers_with_steps())}."
         )
     require_fitting(name, kind, problem, "choose another placer")

@@ -22,7 +22,7 @@ class RingLanes:
     ) -> None:
         self._programs = tuple(programs)
         self._lanes = StreamLanes(
-            lanes,
+            programs[0].pinned(lanes),
             stage_of,
             len(programs),
             lambda segment, slot: programs[slot].run(segment),

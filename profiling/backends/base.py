@@ -212,11 +212,15 @@ class Program(ABC):
     def nudge(self) -> None:  # noqa: B027 - few are compared with what rounds in another order
         """Let all numbers that the next step starts from be off by rounding."""
 
+    def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
+        """The same lanes, their devices with the cores on which the lanes' own threads stay."""
+        return lanes
+
     def carried(self, lanes: Sequence[Lane], num_segments: int) -> Carried:
         """The lanes that run steps of this program: threads of this process, where it computes."""
         launch, finish = self.launch, self.finish
         return Lanes(
-            lanes,
+            self.pinned(lanes),
             num_segments,
             launch,
             finish=finish,

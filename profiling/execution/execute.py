@@ -44,7 +44,7 @@ BY_ROUNDING = (
     f"The outputs are within {ROUNDING:g} times of how far rounding alone moves them: the unplaced"
     " model ran once more from numbers that are off in their last places."
 )
-REPEATED = "A step as short as these follows at once on another one, which does not count."
+REPEATED = "A step as short as these follows at once on two others, which do not count."
 
 
 @dataclass(frozen=True)

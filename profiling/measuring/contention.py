@@ -66,7 +66,7 @@ def contention_of_wholes(
 
 def _on_each(pair: Sequence[Device], programs: Sequence[Program]) -> Lanes:
     """Lanes of which each runs the one segment of its own program, as lanes of a placement do."""
-    lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
+    lanes = programs[0].pinned([Lane(device, (i,), ((),)) for i, device in enumerate(pair)])
     calls = [program.native for program in programs if program.native is not None]
     native = None
     if len(calls) == len(programs) and not share_cores(pair):

@@ -24,6 +24,7 @@ from profiling.backends._ort.optimise import PROTOBUF_LIMIT, Optimised
 from profiling.backends._ort.parts import Part, part_proto, shared_weights
 from profiling.backends._ort.values import Value
 from profiling.backends.base import Program
+from profiling.devices.lanes import Lane
 from profiling.measuring.outputs import ACROSS_DEVICES
 
 
@@ -132,6 +133,9 @@ class OrtProgram(Program):
             made = binding.get_outputs()
             for i, name in loose_out:
                 self._values[name] = made[i]
+
+    def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
+        return sessions.apart(lanes)
 
     def run(self, segment: int) -> None:
         call = self._calls[segment]

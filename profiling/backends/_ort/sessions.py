@@ -1,25 +1,31 @@
-"""ONNX Runtime sessions: options for lanes, and one thread pool for a process that has one device.
+"""ONNX Runtime sessions: options for lanes, and one thread pool for a process that has one CPU.
 
 Worker threads of a session spin for tens of milliseconds after a run and take the core of another
-lane, or of the placement whose turn is next, so they are told to stop when their run ends. A device
-of several cores pays for that at every border, for its threads wake anew (1.24 times the time of
-one session on Inception v2, two threads, 50 segments); a process that `dedicate`s itself to a
-machine with one such device lets all sessions share one pool that keeps spinning (1.05).
+lane, or of the placement whose turn is next. Those of a session that shares a device with others
+are told to stop when their run ends, for the next segment's need the cores at once; those of one
+that is alone spin for a moment, or a step that follows at once would find them on their way to
+sleep or not, by chance and for many steps in a row (75 or 82 us for one of 63). A device of several
+cores pays at every border between segments, for its threads wake anew (1.24 times the time of one
+session on Inception v2, two threads, 50 segments); a process that `dedicate`s itself to a machine
+with one such device beside others lets all sessions share one pool that keeps spinning (1.05).
 """
 
 import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from placement.core.machine import Device, Machine
 from profiling.devices.cores import can_pin, usable_cores
+from profiling.devices.lanes import Lane
 
 CPU = "CPUExecutionProvider"
-STOP_SPINNING = "session.force_spinning_stop", "1"
+_STOP_SPINNING = "session.force_spinning_stop", "1"
+_SPIN_A_MOMENT = "session.intra_op.spin_duration_us", "100"
 # Those that read CUDA's libraries, and number their devices by an option.
 _CUDA = ("CUDAExecutionProvider", "TensorrtExecutionProvider")
 _NUMBERED = (*_CUDA, "ROCMExecutionProvider", "MIGraphXExecutionProvider", "DmlExecutionProvider")
@@ -27,15 +33,18 @@ _shared_pool: list[int] = []
 
 
 def dedicate(machine: Machine) -> None:
-    """Let all sessions of this process share one thread pool, where the machine has one CPU device.
+    """Let all sessions of this process share one thread pool, where the CPU is one device of some.
 
-    To be called before the process makes its first session; without effect for machines of lanes.
-    Raises RuntimeError if the process already has a pool of another size.
+    To be called before the process makes its first session; without effect for machines of lanes,
+    and for one device alone, whose placements are one segment each. Raises RuntimeError if the
+    process already has a pool of another size.
     """
     import onnxruntime as ort
 
     lanes = [d for d in machine.devices if d.runtime == "onnxruntime" and d.provider == CPU]
-    if len(lanes) != 1 or lanes[0].cores < 2 or _shared_pool == [lanes[0].cores]:
+    if len(lanes) != 1 or lanes[0].cores < 2 or len(machine.devices) < 2:
+        return
+    if _shared_pool == [lanes[0].cores]:
         return
     if _shared_pool:
         raise RuntimeError(
@@ -51,7 +60,7 @@ def has_shared_pool() -> bool:
     return bool(_shared_pool)
 
 
-def options(threads: int, level: str = "ORT_DISABLE_ALL") -> Any:
+def options(threads: int, level: str = "ORT_DISABLE_ALL", *, alone: bool = True) -> Any:
     """Session options for `threads` threads at an optimisation level named as onnxruntime does."""
     import onnxruntime as ort
 
@@ -63,7 +72,7 @@ def options(threads: int, level: str = "ORT_DISABLE_ALL") -> Any:
         return made
     made.intra_op_num_threads = threads
     made.inter_op_num_threads = 1
-    made.add_session_config_entry(*STOP_SPINNING)
+    made.add_session_config_entry(*spinning(alone))
     return made
 
 
@@ -72,7 +81,8 @@ def for_device(device: Device, level: str, alone: bool) -> Any:
 
     What is not `alone` shares an arena with its neighbours.
     """
-    made = options(max(device.cores, 1) if device.provider == CPU else 1, level)
+    threads = max(device.cores, 1) if device.provider == CPU else 1
+    made = options(threads, level, alone=alone)
     if device.provider == CPU:
         if not alone:
             _share_memory()
@@ -80,6 +90,11 @@ def for_device(device: Device, level: str, alone: bool) -> Any:
             made.add_session_config_entry(key, value)
     made.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     return made
+
+
+def spinning(alone: bool) -> tuple[str, str]:
+    """For how long threads of a session try for work, by onnxruntime's own words."""
+    return _SPIN_A_MOMENT if alone else _STOP_SPINNING
 
 
 def lane_entries(device: Device, alone: bool) -> dict[str, str]:
@@ -97,6 +112,22 @@ def lane_entries(device: Device, alone: bool) -> dict[str, str]:
         affinity = ";".join(str(core + 1) for core in pinned)
         entries["session.intra_op_thread_affinities"] = affinity
     return entries
+
+
+def apart(lanes: Sequence[Lane]) -> Sequence[Lane]:
+    """Lanes whose own threads stay on the first core of a device of several: its sessions have
+    threads on the others, and what two threads of one core compute takes twice as long.
+    """
+    if _shared_pool:
+        return lanes
+    cores = [
+        lane.device.core_ids or (_cores_of_all(lane.device) if len(lanes) == 1 else ())
+        for lane in lanes
+    ]
+    return [
+        replace(lane, device=replace(lane.device, core_ids=own[:1])) if len(own) > 1 else lane
+        for lane, own in zip(lanes, cores, strict=True)
+    ]
 
 
 def _cores_of_all(device: Device) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """The model as onnxruntime runs it by itself: the reference for outputs and for times."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from profiling.backends._ort import sessions
 from profiling.backends._ort.errors import told
 from profiling.backends._ort.items import ort_value, python_outputs
 from profiling.backends.base import Program
+from profiling.devices.lanes import Lane
 from profiling.measuring.outputs import nudged
 
 
@@ -40,6 +41,9 @@ class Unplaced(Program):
         for name, value in self._feeds.items():
             self._binding.bind_ortvalue_input(name, value)
         self._run = sessions.bound_run(self._session, self._binding, self._options)
+
+    def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
+        return sessions.apart(lanes)
 
     def run(self, segment: int) -> None:
         # Bound anew, or the run would write into what the last one made.

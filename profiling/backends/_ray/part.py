@@ -96,12 +96,13 @@ class Part:
         native = self.program.native if self.is_alone(own) else None
         self.lanes = Lanes(own, num_segments, partial(self.run_and_send, send), native=native)
 
-    def pinned(self, lanes: Sequence[Lane]) -> list[Lane]:
+    def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
         """Lanes of this host on its own cores."""
-        return [
+        own = [
             replace(lane, device=replace(lane.device, core_ids=self.cores[lane.segments[0]]))
             for lane in lanes
         ]
+        return self.program.pinned(own)
 
     def is_alone(self, own: Sequence[Lane]) -> bool:
         """Whether nothing goes to other hosts and nothing comes from them."""

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from profiling.backends._ort.optimise import Folder
 from profiling.backends._ort.sources import equal_values
 from profiling.backends._ort.values import Value
 from profiling.devices.cores import usable_cores
+from profiling.devices.lanes import Lane
 from tests.profiling.live import saved, two_lanes
 
 
@@ -141,6 +143,11 @@ def test_threads_of_a_device_with_all_cores_have_one_each(tmp_path, is_whole):
     before = set(THREADS.iterdir())
     program = compiled.unplaced(device, compiled.feeds(0, {}))
     others = [int(thread.name) for thread in set(THREADS.iterdir()) - before]
+    lanes = program.carried([Lane(device, (0,), ((),))], 1)
+    lanes.step(60.0)
+    (own,) = (thread.native_id for thread in threading.enumerate() if thread.name == device.name)
+    assert os.sched_getaffinity(own) == ({usable_cores()[0]} if is_whole else cores)
+    lanes.close()
     # The first one is left to the thread that runs the session.
     wanted = [{core} for core in usable_cores()[1:]] if is_whole else [cores] * len(others)
     # A thread pins itself once it runs, which on a busy computer is after the session was made.
@@ -149,6 +156,34 @@ def test_threads_of_a_device_with_all_cores_have_one_each(tmp_path, is_whole):
         time.sleep(0.01)
     program.close()
     assert len(others) == number - 1 and masks == wanted
+
+
+def test_threads_of_lanes_stay_on_the_first_of_their_cores():
+    """Where two devices of a program have all cores, the system chooses."""
+    pairs = [Device("a", cores=2, core_ids=(4, 5)), Device("b", cores=1, core_ids=(7,))]
+    whole = [Device(name, cores=len(usable_cores())) for name in "ab"]
+    for devices, wanted in ((pairs, [(4,), (7,)]), (whole, [(), ()])):
+        lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
+        assert [lane.device.core_ids for lane in sessions.apart(lanes)] == wanted
+
+
+@pytest.mark.parametrize(("others", "pool"), [((), []), ((Device("gpu:0", kind="gpu"),), [2])])
+def test_sessions_share_a_pool_where_the_cpu_is_one_device_of_some(monkeypatch, others, pool):
+    made = []
+    monkeypatch.setattr(sessions, "_shared_pool", [])
+    monkeypatch.setattr(
+        "onnxruntime.set_global_thread_pool_sizes", lambda *sizes: made.append(sizes)
+    )
+    cpu = Device("cpu:0", runtime="onnxruntime", provider=sessions.CPU, cores=2)
+    for _ in range(2):
+        sessions.dedicate(Machine("one", (cpu, *others)))
+    assert made == [(size, 1) for size in pool] and sessions.has_shared_pool() == bool(pool)
+    larger = Machine(
+        "other", (Device("cpu:0", runtime="onnxruntime", provider=sessions.CPU, cores=3), *others)
+    )
+    if pool:
+        with pytest.raises(RuntimeError, match="pool of 2 threads"):
+            sessions.dedicate(larger)
 
 
 def _masks(threads):

@@ -389,6 +389,9 @@ class Refusing:
 
     native = None
 
+    def pinned(self, lanes):
+        return lanes
+
     def run(self, segment):
         """Nothing is computed."""
 

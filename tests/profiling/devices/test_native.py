@@ -155,7 +155,7 @@ def test_a_segment_that_fails_ends_the_step_on_all_lanes():
     assert lanes.close()
 
 
-def test_a_short_step_counts_once_another_is_over_on_all_lanes(monkeypatch):
+def test_a_short_step_counts_once_others_are_over_on_all_lanes(monkeypatch):
     """The first one is taken for long; the last segment is late, and all wait for it."""
     monkeypatch.setattr("profiling.devices.lanes.SHORT_S", 10.0)
     # Nobody stays at the places where lanes may meet, so it is the barrier that holds them.
@@ -174,9 +174,9 @@ def test_a_short_step_counts_once_another_is_over_on_all_lanes(monkeypatch):
         calls.ran.clear()
         over_s.clear()
         step = lanes.step(10.0)
-        assert [segment for segment, _ in calls.ran] == [0, 1, 2, 3] * 2
-        assert over_s[3] <= step.began_s <= min(step.start_s)
-        assert all(a >= b for a, b in zip(step.end_s, over_s[4:], strict=True))
+        assert [segment for segment, _ in calls.ran] == [0, 1, 2, 3] * 3
+        assert over_s[7] <= step.began_s <= min(step.start_s)
+        assert all(a >= b for a, b in zip(step.end_s, over_s[8:], strict=True))
     assert lanes.close()
 
 

@@ -187,6 +187,9 @@ def test_whole_models_that_do_not_share_anything_do_not_contend():
             opened.extend((segment.device, segment.kernels) for segment in schedule.segments)
             return self
 
+        def pinned(self, lanes):
+            return lanes
+
         def carried(self, lanes, num_segments):
             return Lanes(lanes, num_segments, self.run)
 

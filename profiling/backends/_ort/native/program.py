@@ -7,7 +7,7 @@ one call of a C function, which lanes make by themselves.
 
 import copy
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.native.library import Library, Owned, library
 from profiling.backends._ort.optimise import Optimised
 from profiling.backends._ort.parts import Part, part_proto, shared_array, shared_tensors
-from profiling.backends._ort.sessions import CPU, STOP_SPINNING, lane_entries
+from profiling.backends._ort.sessions import CPU, apart, lane_entries, spinning
 from profiling.backends._ort.types import numpy_dtype, numpy_type
 from profiling.backends._ort.values import Value
 from profiling.backends.base import Program
+from profiling.devices.lanes import Lane
 from profiling.devices.native import NativeCalls
 
 NOTE = "Lanes ran natively, without the interpreter's lock."
@@ -73,7 +74,7 @@ class NativeProgram(Program):
         found.call("SetSessionGraphOptimizationLevel", options.address, _LEVELS[level])
         found.call("SetIntraOpNumThreads", options.address, max(device.cores, 1))
         found.call("SetInterOpNumThreads", options.address, 1)
-        entries = [*lane_entries(device, alone).items(), STOP_SPINNING]
+        entries = [*lane_entries(device, alone).items(), spinning(alone)]
         for key, value in entries:
             found.call("AddSessionConfigEntry", options.address, key.encode(), value.encode())
         given = [name for name in part.weights if name in shared]
@@ -132,6 +133,9 @@ class NativeProgram(Program):
             for name in part.inputs:
                 if name in given:
                     self._bind("BindInput", binding, name, given[name])
+
+    def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
+        return apart(lanes)
 
     def run(self, segment: int) -> None:
         status = self._run(*self._arguments[segment].tolist())

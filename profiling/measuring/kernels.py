@@ -1,13 +1,17 @@
 """Seconds of every kernel on every device, measured where it will run: in its lane, in sequence.
 
-Three programs of the same model are timed turn by turn: one call per kernel, one call for all
-kernels, and the model as its runtime runs it by itself. A kernel's call costs more than the kernel,
-and by how much is what makes the sum of all kernels equal to the one call: that difference per call
-is the call overhead. So the costs interpolate between two measured points, a schedule of one
-segment and one of a segment per kernel, instead of resting on the time of a call that does nothing.
-Where a call takes longer still, all kernels share the rest: threads of several cores that sleep
-between calls are woken by large kernels alone. What an accelerator's inputs and outputs take by the
-links is no kernel's, and is taken off the one call.
+Programs of the same model are timed turn by turn: one call per kernel, one call for all kernels,
+and the model as its runtime runs it by itself. A kernel's call costs more than the kernel, and by
+how much is what makes the sum of all kernels equal to the one call: that difference per call is the
+call overhead. So the costs interpolate between two measured points, a schedule of one segment and
+one of a segment per kernel, instead of resting on the time of a call that does nothing. Where a
+call takes longer still, all kernels share the rest: threads of several cores that sleep between
+calls are woken by large kernels alone. What an accelerator's inputs and outputs take by the links
+is no kernel's, and is taken off the one call.
+On lanes a fourth program is cut as placements are. A call there costs more than one of a single
+kernel, up to several times: values within a segment have memory beside those that cross, so caches
+hold less of either, and what the call itself runs is forgotten meanwhile. So the call overhead is
+what that program takes beyond the one call.
 The unplaced model stands beside them, independent: the sum of the kernels can be held against it.
 """
 
@@ -31,6 +35,7 @@ from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
+from profiling.devices.lanes import Step
 from profiling.measuring.between_hosts import between_hosts, contention_between, holds, pairs_of
 from profiling.measuring.contention import (
     contention_of_parts,
@@ -49,6 +54,9 @@ Kind = tuple[str, str, int]
 BUDGET_S = 3.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 WARMUP = 3
+# So many kernels has a segment of a model that is cut as placements are, on average; and so many
+# kernels a model at least, or its few cuts say nothing.
+RUN_LENGTH, FEWEST_TO_CUT = 4, 8
 # The share of an accelerator's step that copies may be said to take.
 MOST_MOVED = 0.5
 TIMEOUT_S = 120.0
@@ -164,37 +172,59 @@ def _measure(
     names = [op.name for op in compiled.kernels.ops]
     if not names:
         return Measured(np.zeros(0), np.zeros(0), 0.0, 0.0)
-    single = Schedule(tuple(Segment(device.name, (name,)) for name in names))
-    whole = Schedule((Segment(device.name, tuple(names)),))
-    programs = [
-        compiled.open(single, feeds),
-        compiled.open(whole, feeds),
-        compiled.unplaced(device, feeds),
-    ]
-    nums = (len(names), 1, 1)
+    # A device alone has one segment, and an accelerator keeps its values to itself.
+    is_cut = device.on_host and len(linked.devices) > 1 and len(names) >= FEWEST_TO_CUT
+    borders = [range(len(names)), [0], *([drawn_borders(len(names))] if is_cut else [])]
+    schedules = [_cut_at(device, names, starts) for starts in borders]
+    programs = [compiled.open(schedule, feeds) for schedule in schedules]
+    programs.append(compiled.unplaced(device, feeds))
+    nums = [*(len(schedule.segments) for schedule in schedules), 1]
     lanes = [alone(program, device, num) for num, program in zip(nums, programs, strict=True)]
     try:
-        times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, programs, beside)
+        singles, wholes, *cuts, unplaced = _timed(lanes, programs, beside)
         fallen = programs[0].fallen
     finally:
         release(programs, lanes)
+    times_s, gaps_s = _of_segments(singles)
+    whole_s, unplaced_s = _steps_s(wholes), _steps_s(unplaced)
     kernel_s = np.median(times_s, axis=0)
     gap_s = float(np.median(gaps_s)) if len(names) > 1 else 0.0
     one_call_s = float(np.median(whole_s))
     one_call_s -= min(moved_s(compiled.kernels, device, linked), MOST_MOVED * one_call_s)
     inside_s = call_overhead_s(kernel_s, one_call_s)
-    compute_s = as_one_call(kernel_s, inside_s, one_call_s)
+    call_s = inside_s + gap_s
+    if is_cut:
+        longer_s = float(np.median(_steps_s(cuts[0])) - np.median(whole_s))
+        call_s = max(call_s, longer_s / (nums[2] - 1))
+    # The one call has such an overhead, too.
+    compute_s = as_one_call(kernel_s, inside_s, one_call_s - (call_s - gap_s - inside_s))
     low, high = np.percentile(times_s, (25, 75), axis=0)
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
     step_s = float(np.median(unplaced_s))
-    return Measured(compute_s, spread, inside_s + gap_s, step_s, beside.share)
+    return Measured(compute_s, spread, call_s, step_s, beside.share)
+
+
+def drawn_borders(num: int) -> list[int]:
+    """Where segments of some kernels begin, always the same for a number of kernels.
+
+    >>> drawn_borders(20)
+    [0, 2, 3, 11, 13, 15]
+    """
+    drawn = np.random.default_rng(0).random(num) < 1.0 / RUN_LENGTH
+    return [0, *(int(k) for k in np.flatnonzero(drawn) if k > 0)]
+
+
+def _cut_at(device: Device, names: Sequence[str], starts: Sequence[int]) -> Schedule:
+    """Kernels in order on one device, in segments that begin there."""
+    pairs = itertools.pairwise((*starts, len(names)))
+    return Schedule(tuple(Segment(device.name, tuple(names[a:b])) for a, b in pairs))
 
 
 def _timed(
     lanes: Sequence[Carried], programs: Sequence[Program], beside: Siblings
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Seconds by (round, kernel), between kernels, and by round of one call and of the model."""
+) -> list[list[Step]]:
+    """Steps of each program, turn by turn."""
     for _ in range(WARMUP):
         taken_s = sum(
             safe_step(lane, program, TIMEOUT_S).seconds
@@ -203,15 +233,18 @@ def _timed(
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
     pairs = zip(lanes, programs, strict=True)
     step_of_each = [partial(settled_step, lane, program, TIMEOUT_S) for lane, program in pairs]
-    steps, whole, unplaced = beside.in_turns(step_of_each, rounds)
+    return beside.in_turns(step_of_each, rounds)
+
+
+def _of_segments(steps: Sequence[Step]) -> tuple[Floats, Floats]:
+    """Seconds by (step, segment), and between two segments."""
     start_s = np.array([step.start_s for step in steps])
     end_s = np.array([step.end_s for step in steps])
-    return (
-        end_s - start_s,
-        start_s[:, 1:] - end_s[:, :-1],
-        np.array([step.seconds for step in whole]),
-        np.array([step.seconds for step in unplaced]),
-    )
+    return end_s - start_s, start_s[:, 1:] - end_s[:, :-1]
+
+
+def _steps_s(steps: Sequence[Step]) -> Floats:
+    return np.array([step.seconds for step in steps])
 
 
 def moved_s(kernels: Graph, device: Device, machine: Machine) -> float:

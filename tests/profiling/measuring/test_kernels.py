@@ -1,10 +1,12 @@
 """Profiles: the arithmetic of the call overhead, a small model end to end, cancelling."""
 
+import itertools
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
@@ -16,14 +18,16 @@ from profiling.measuring import siblings as looking
 from profiling.measuring.kernels import (
     Cancelled,
     as_one_call,
+    bytes_between,
     call_overhead_s,
+    drawn_borders,
     moved_s,
     profile,
 )
 from profiling.measuring.reference import MOST_TO_SETTLE, SETTLING_S, settled
 from profiling.measuring.siblings import Look
 from tests.instances import random_problem
-from tests.profiling.live import diamond, two_lanes
+from tests.profiling.live import diamond, saved, two_lanes
 
 
 def test_overhead_makes_kernels_and_one_call_the_whole():
@@ -61,6 +65,50 @@ def test_parts_and_their_order_count_where_an_order_is_kept_on_all_two_lanes(
     monkeypatch.setattr(kernels, "contention_of_wholes", lambda *_: 0.2)
     monkeypatch.setattr(kernels, "cost_of_rank_order", lambda *_: 1.1)
     assert profile(model, machine).contention == pytest.approx(contention)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bytes_between_segments_are_those_of_values_read_in_later_ones(seed):
+    graph = random_problem(seed, num_ops=40, num_devices=1).kernels
+    starts = drawn_borders(40)
+    position = {op.name: k for k, op in enumerate(graph.ops)}
+    segment = lambda name: sum(start <= position[name] for start in starts)  # noqa: E731
+    crossing = {
+        tensor.name: tensor.num_bytes
+        for tensor in graph.tensors
+        if tensor.producer is not None
+        for reader in tensor.consumers
+        if segment(reader) != segment(tensor.producer)
+    }
+    assert 0 < sum(crossing.values()) == pytest.approx(bytes_between(graph, starts))
+    assert bytes_between(graph, [0]) == 0.0
+
+
+@pytest.mark.parametrize("num", [8, 9, 30, 1000])
+def test_borders_are_drawn_apart_and_always_the_same(num):
+    starts = drawn_borders(num)
+    assert starts == drawn_borders(num) and starts[0] == 0 and len(starts) > 2
+    assert all(a < b for a, b in itertools.pairwise(starts)) and starts[-1] < num
+    assert num < 1000 or 1000 / 12 < len(starts) < 1000 / 5
+
+
+def test_values_that_cross_cost_by_their_bytes_what_a_cut_model_takes_longer(tmp_path, monkeypatch):
+    """Here 50 ms for all its 100 kB values together, beside which nothing else counts."""
+    nodes = [helper.make_node("Exp", [f"v{i}"], [f"v{i + 1}"]) for i in range(20)]
+    shape = [25, 1000]
+    model = saved(tmp_path, nodes, {"v0": shape}, {"v20": shape})
+    timed = kernels._timed
+
+    def slower(lanes, programs, beside):
+        singles, wholes, cut, unplaced = timed(lanes, programs, beside)
+        return singles, wholes, [replace(s, ended_s=s.began_s + 0.05) for s in cut], unplaced
+
+    monkeypatch.setattr(kernels, "_timed", slower)
+    found = profile(model, two_lanes())
+    num_bytes = 1e5 * (len(drawn_borders(20)) - 1)
+    for link in found.machine.links:
+        assert 0.03 / num_bytes < 1.0 / link.bytes_per_s < 0.06 / num_bytes
+    assert all(link.latency_s < 0.01 for link in found.machine.links)
 
 
 def test_what_moves_to_an_accelerator_and_back_is_what_a_step_of_no_work_takes():

@@ -8,10 +8,11 @@ one of a segment per kernel, instead of resting on the time of a call that does 
 call takes longer still, all kernels share the rest: threads of several cores that sleep between
 calls are woken by large kernels alone. What an accelerator's inputs and outputs take by the links
 is no kernel's, and is taken off the one call.
-On lanes a fourth program is cut about as often as placements are. What it takes beyond the one call
-and its further calls is by the bytes of values that cross from segment to segment: those have
-memory beside that of the values within segments, and caches hold less of both. Where a value
-crosses to another lane this is a part of what that costs.
+On lanes a fourth program is cut as placements are. A call there costs more than one of a single
+kernel, up to several times: values within segments have memory beside that of those that cross, so
+caches hold less of both, and what a call itself runs is forgotten meanwhile. So the call overhead
+is what that program takes beyond the one call. (By the bytes that cross it was tried, too: that
+says less of other placements, for on the same lane they cost as much.)
 The unplaced model stands beside them, independent: the sum of the kernels can be held against it.
 """
 
@@ -54,9 +55,9 @@ Kind = tuple[str, str, int]
 BUDGET_S = 3.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 WARMUP = 3
-# So many kernels has a segment of the model that is cut, on average; and so many a model at least,
-# or a few cuts say nothing.
-RUN_LENGTH, FEWEST_TO_CUT = 8, 8
+# So many kernels has a segment of a model that is cut as placements are, on average; and so many
+# kernels a model at least, or its few cuts say nothing.
+RUN_LENGTH, FEWEST_TO_CUT = 4, 8
 # The share of an accelerator's step that copies may be said to take.
 MOST_MOVED = 0.5
 TIMEOUT_S = 120.0
@@ -70,16 +71,14 @@ class Cancelled(RuntimeError):
 class Measured:
     """One kind of device: seconds and spread by kernel, per call, and of the unplaced model.
 
-    A kernel that another provider computes has an infinite time. `cut_s_per_byte` is what a value
-    costs by its bytes that crosses from segment to segment on the device. `beside` is the share of
-    it all that was measured beside a busy sibling of the core, None where nobody looked.
+    A kernel that another provider computes has an infinite time. `beside` is the share of it all
+    that was measured beside a busy sibling of the core, None where nobody looked.
     """
 
     compute_s: Floats
     spread: Floats
     call_s: float
     step_s: float
-    cut_s_per_byte: float = 0.0
     beside: float | None = None
 
 
@@ -134,10 +133,7 @@ def profile(
             compiled, lanes[:2], feeds, by_itself.compute_s, around, all_two=all_two
         )
         if crossing is not None:
-            latency_s, bytes_per_s = crossing
-            bytes_per_s = 1.0 / (1.0 / bytes_per_s + by_itself.cut_s_per_byte)
-            names = {device.name for device in lanes}
-            linked = _with_links(linked, names, latency_s, float(f"{bytes_per_s:.4g}"))
+            linked = _with_links(linked, {device.name for device in lanes}, *crossing)
     linked = between_hosts(linked, compiled, feeds, TIMEOUT_S, tell, contention)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
@@ -197,37 +193,27 @@ def _measure(
     one_call_s = float(np.median(whole_s))
     one_call_s -= min(moved_s(compiled.kernels, device, linked), MOST_MOVED * one_call_s)
     inside_s = call_overhead_s(kernel_s, one_call_s)
-    compute_s = as_one_call(kernel_s, inside_s, one_call_s)
-    call_s, cut_s_per_byte = inside_s + gap_s, 0.0
-    if is_cut and (num_bytes := bytes_between(compiled.kernels, borders[2])):
+    call_s = inside_s + gap_s
+    if is_cut:
         longer_s = float(np.median(_steps_s(cuts[0])) - np.median(whole_s))
-        cut_s_per_byte = max(0.0, longer_s - (nums[2] - 1) * call_s) / num_bytes
+        call_s = max(call_s, longer_s / (nums[2] - 1))
+    # The one call has such an overhead, too.
+    compute_s = as_one_call(kernel_s, inside_s, one_call_s - (call_s - gap_s - inside_s))
     low, high = np.percentile(times_s, (25, 75), axis=0)
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
     step_s = float(np.median(unplaced_s))
-    return Measured(compute_s, spread, call_s, step_s, cut_s_per_byte, beside.share)
+    return Measured(compute_s, spread, call_s, step_s, beside.share)
 
 
 def drawn_borders(num: int) -> list[int]:
     """Where segments of some kernels begin, always the same for a number of kernels.
 
     >>> drawn_borders(20)
-    [0, 2, 3]
+    [0, 2, 3, 11, 13, 15]
     """
     drawn = np.random.default_rng(0).random(num) < 1.0 / RUN_LENGTH
     return [0, *(int(k) for k in np.flatnonzero(drawn) if k > 0)]
-
-
-def bytes_between(kernels: Graph, starts: Sequence[int]) -> float:
-    """Bytes of the values that a segment makes and a later one reads, where segments of kernels in
-    order begin there."""
-    arrays = kernels.arrays
-    segment_of = np.searchsorted(starts, np.arange(len(kernels.ops)), side="right")
-    readers = np.repeat(np.arange(len(kernels.ops)), np.diff(arrays.in_ptr))
-    makers = arrays.producer[arrays.in_tensors]
-    crosses = (makers >= 0) & (segment_of[makers] != segment_of[readers])
-    return float(arrays.tensor_bytes[np.unique(arrays.in_tensors[crosses])].sum())
 
 
 def _cut_at(device: Device, names: Sequence[str], starts: Sequence[int]) -> Schedule:

@@ -18,7 +18,6 @@ from profiling.measuring import siblings as looking
 from profiling.measuring.kernels import (
     Cancelled,
     as_one_call,
-    bytes_between,
     call_overhead_s,
     drawn_borders,
     moved_s,
@@ -67,48 +66,36 @@ def test_parts_and_their_order_count_where_an_order_is_kept_on_all_two_lanes(
     assert profile(model, machine).contention == pytest.approx(contention)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_bytes_between_segments_are_those_of_values_read_in_later_ones(seed):
-    graph = random_problem(seed, num_ops=40, num_devices=1).kernels
-    starts = drawn_borders(40)
-    position = {op.name: k for k, op in enumerate(graph.ops)}
-    segment = lambda name: sum(start <= position[name] for start in starts)  # noqa: E731
-    crossing = {
-        tensor.name: tensor.num_bytes
-        for tensor in graph.tensors
-        if tensor.producer is not None
-        for reader in tensor.consumers
-        if segment(reader) != segment(tensor.producer)
-    }
-    assert 0 < sum(crossing.values()) == pytest.approx(bytes_between(graph, starts))
-    assert bytes_between(graph, [0]) == 0.0
-
-
 @pytest.mark.parametrize("num", [8, 9, 30, 1000])
 def test_borders_are_drawn_apart_and_always_the_same(num):
     starts = drawn_borders(num)
     assert starts == drawn_borders(num) and starts[0] == 0 and len(starts) > 2
     assert all(a < b for a, b in itertools.pairwise(starts)) and starts[-1] < num
-    assert num < 1000 or 1000 / 12 < len(starts) < 1000 / 5
+    assert num < 1000 or 1000 / 6 < len(starts) < 1000 / 3
 
 
-def test_values_that_cross_cost_by_their_bytes_what_a_cut_model_takes_longer(tmp_path, monkeypatch):
-    """Here 50 ms for all its 100 kB values together, beside which nothing else counts."""
+@pytest.mark.parametrize("num_lanes", [2, 1])
+def test_a_call_costs_what_a_cut_model_takes_longer(num_lanes, tmp_path, monkeypatch):
+    """Here 0.1 ms for each call after the first; one lane alone has nothing to cut."""
     nodes = [helper.make_node("Exp", [f"v{i}"], [f"v{i + 1}"]) for i in range(20)]
-    shape = [25, 1000]
-    model = saved(tmp_path, nodes, {"v0": shape}, {"v20": shape})
-    timed = kernels._timed
+    model = saved(tmp_path, nodes, {"v0": [250, 1000]}, {"v20": [250, 1000]})
+    num_calls, timed, whole_s = len(drawn_borders(20)), kernels._timed, []
 
     def slower(lanes, programs, beside):
-        singles, wholes, cut, unplaced = timed(lanes, programs, beside)
-        return singles, wholes, [replace(s, ended_s=s.began_s + 0.05) for s in cut], unplaced
+        singles, wholes, *cuts, unplaced = timed(lanes, programs, beside)
+        whole_s.append(np.median([step.seconds for step in wholes]))
+        ends_s = whole_s[0] + 1e-4 * (num_calls - 1)
+        late = [[replace(step, began_s=0.0, ended_s=ends_s) for step in cut] for cut in cuts]
+        return singles, wholes, *late, unplaced
 
     monkeypatch.setattr(kernels, "_timed", slower)
-    found = profile(model, two_lanes())
-    num_bytes = 1e5 * (len(drawn_borders(20)) - 1)
-    for link in found.machine.links:
-        assert 0.03 / num_bytes < 1.0 / link.bytes_per_s < 0.06 / num_bytes
-    assert all(link.latency_s < 0.01 for link in found.machine.links)
+    machine = two_lanes()
+    alone = replace(machine, devices=machine.devices[:1], links=())
+    found = profile(model, machine if num_lanes == 2 else alone)
+    assert found.call_s[0] == pytest.approx(1e-4) if num_lanes == 2 else found.call_s[0] < 1e-4
+    # What is between calls, some microseconds, is a call's but no step's of one call.
+    one_call_s = found.call_s[0] + sum(row[0] for row in found.compute_s)
+    assert len(whole_s) == 1 and one_call_s == pytest.approx(whole_s[0], rel=0.05)
 
 
 def test_what_moves_to_an_accelerator_and_back_is_what_a_step_of_no_work_takes():

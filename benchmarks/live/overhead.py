@@ -1,9 +1,8 @@
 """What cutting a model into segments costs: step time against plain `InferenceSession.run`.
 
 Everything runs on one device; plain runs and segmented steps take turns in one process, with the
-same number of threads. Each model and number of threads has a process of its own, dedicated to a
-machine whose CPU is one device beside another, as a live run there is, so that all sessions, the
-plain one too, share one thread pool. (One device alone has one segment and needs no such pool.)
+same number of threads. Each model and number of threads has a process of its own, dedicated to
+that device as a live run is, so that all sessions, the plain one too, share one thread pool.
 
     python -m benchmarks.live.overhead [--json] [--memory] [--rounds N] [--models A,B]
 """
@@ -136,7 +135,7 @@ def _compiled(model: str, device: Device) -> tuple[str, Any, Mapping[str, Any]]:
 
     machine = Machine("one device", (device,))
     backend = usable("onnxruntime")
-    backend.dedicate(Machine("two devices", (device, Device("another"))))
+    backend.dedicate(machine)
     compiled: Any = backend.compile(load(model), machine)
     return str(compiled.optimised.source), compiled, compiled.feeds(0, {})
 

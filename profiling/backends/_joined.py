@@ -15,6 +15,7 @@ from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from profiling.backends.base import Compiled, DeviceTimes, Feeds, Program
+from profiling.devices.lanes import Lane
 from profiling.measuring.outputs import ACROSS_DEVICES
 
 T = TypeVar("T")
@@ -145,6 +146,17 @@ class JoinedProgram(Program):
         tolerances = [ACROSS_DEVICES, *(p.tolerance for p in self._programs)]
         self.tolerance = max(t[0] for t in tolerances), max(t[1] for t in tolerances)
         self.fallen = tuple(sorted({i for p in self._programs for i in p.fallen}))
+
+    def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
+        """As the programs have it that run the lanes' segments."""
+        pinned = {
+            lane.device.name: lane
+            for program in self._programs
+            for lane in program.pinned(
+                [lane for lane in lanes if self._program_of.get(lane.device.name) is program]
+            )
+        }
+        return [pinned.get(lane.device.name, lane) for lane in lanes]
 
     @property
     def actual_devices(self) -> Mapping[str, str]:  # type: ignore[override]

@@ -128,8 +128,8 @@ class Program(ABC):
     Where segments are calls of native code these are `native`, and lanes may use them in the place
     of `run`; `lanes_note` says in a sentence which lanes there are and why, where that is a choice.
     After so many steps (`settles_after`) a step is as all that follow. Where steps are
-    repeatable (`is_repeatable`) all segments may run once more in between, and nothing is different
-    then but what is random by definition.
+    repeatable (`is_repeatable`) all segments may run more often in between, and nothing is
+    different then but what is random by definition.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})

@@ -26,7 +26,7 @@ Clock = Callable[[], float]
 # Between two steps cores sleep, and the interpreter runs on them. What they knew of a network is
 # gone then, and each lane takes some ten microseconds to learn it anew: much of a step that is
 # shorter than this, and more on two lanes than on the one of a profile. Where so many others come
-# right before it, it takes a hundredth more than after many; where one does, 3 to 10.
+# right before it, it takes one or two hundredths more than after many; where one does, 4 to 11.
 SHORT_S, NUM_BEFORE = 0.002, 2
 T = TypeVar("T")
 

@@ -218,7 +218,7 @@ def run_round(
     is set.
 
     Before the round that counts there are `again` others, of which nothing is told: in steps, whose
-    segments make the same when they run once more.
+    segments make the same however often they run.
     """
     slots = arguments.shape[1]
     status[1] = max(status[1] - 1, 0)

@@ -8,11 +8,11 @@ one of a segment per kernel, instead of resting on the time of a call that does 
 call takes longer still, all kernels share the rest: threads of several cores that sleep between
 calls are woken by large kernels alone. What an accelerator's inputs and outputs take by the links
 is no kernel's, and is taken off the one call.
-On lanes a fourth program is cut as placements are. A call there costs more than one of a single
-kernel, up to several times: values within segments have memory beside that of those that cross, so
-caches hold less of both, and what a call itself runs is forgotten meanwhile. So the call overhead
-is what that program takes beyond the one call. (By the bytes that cross it was tried, too: that
-says less of other placements, for on the same lane they cost as much.)
+Where a machine has other devices, too, a fourth program is cut every few kernels, as placements
+are. A further call there may cost several times what one of a single kernel does; probably because
+values within segments have memory beside that of those that cross, so that caches hold less of
+both. The higher of the two costs is the call overhead, as far as it stands out from the scatter of
+the steps. (By the bytes that cross it was tried, too, and predicted placements worse.)
 The unplaced model stands beside them, independent: the sum of the kernels can be held against it.
 """
 
@@ -55,9 +55,10 @@ Kind = tuple[str, str, int]
 BUDGET_S = 3.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 WARMUP = 3
-# So many kernels has a segment of a model that is cut as placements are, on average; and so many
-# kernels a model at least, or its few cuts say nothing.
-RUN_LENGTH, FEWEST_TO_CUT = 4, 8
+# So many kernels has a segment of the model that is cut, on average: with 8 and 16 a call costs
+# more, up to twice as much, with 2 less, and placements' calls are in between. A model has so many
+# kernels at least, or its few cuts say nothing; more than such a share of its step no call has.
+KERNELS_PER_SEGMENT, FEWEST_TO_CUT, MOST_OF_STEP = 4, 8, 0.1
 # The share of an accelerator's step that copies may be said to take.
 MOST_MOVED = 0.5
 TIMEOUT_S = 120.0
@@ -193,17 +194,17 @@ def _measure(
     one_call_s = float(np.median(whole_s))
     one_call_s -= min(moved_s(compiled.kernels, device, linked), MOST_MOVED * one_call_s)
     inside_s = call_overhead_s(kernel_s, one_call_s)
-    call_s = inside_s + gap_s
+    call_s = more_s = inside_s + gap_s
     if is_cut:
-        longer_s = float(np.median(_steps_s(cuts[0])) - np.median(whole_s))
-        call_s = max(call_s, longer_s / (nums[2] - 1))
+        cut_s = surely_longer_s(_steps_s(cuts[0]), whole_s) / (nums[2] - 1)
+        more_s = max(call_s, min(cut_s, MOST_OF_STEP * one_call_s))
     # The one call has such an overhead, too.
-    compute_s = as_one_call(kernel_s, inside_s, one_call_s - (call_s - gap_s - inside_s))
+    compute_s = as_one_call(kernel_s, inside_s, one_call_s - (more_s - call_s))
     low, high = np.percentile(times_s, (25, 75), axis=0)
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
     step_s = float(np.median(unplaced_s))
-    return Measured(compute_s, spread, call_s, step_s, beside.share)
+    return Measured(compute_s, spread, more_s, step_s, beside.share)
 
 
 def drawn_borders(num: int) -> list[int]:
@@ -212,8 +213,24 @@ def drawn_borders(num: int) -> list[int]:
     >>> drawn_borders(20)
     [0, 2, 3, 11, 13, 15]
     """
-    drawn = np.random.default_rng(0).random(num) < 1.0 / RUN_LENGTH
+    drawn = np.random.default_rng(0).random(num) < 1.0 / KERNELS_PER_SEGMENT
     return [0, *(int(k) for k in np.flatnonzero(drawn) if k > 0)]
+
+
+def surely_longer_s(longer_s: Floats, shorter_s: Floats) -> float:
+    """By how much the median of some seconds is above that of others, less its standard error.
+
+    >>> surely_longer_s(np.array([3.0, 3.0, 3.0]), np.array([1.0, 1.0, 1.0]))
+    2.0
+    """
+    medians_s, errors_s = zip(*(_median_s(found) for found in (longer_s, shorter_s)), strict=True)
+    return float(medians_s[0] - medians_s[1] - np.hypot(*errors_s))
+
+
+def _median_s(found_s: Floats) -> tuple[float, float]:
+    """The median and its standard error, of a normal distribution by its quartiles."""
+    low, median, high = np.percentile(found_s, (25, 50, 75))
+    return float(median), float(1.253 * (high - low) / 1.349 / math.sqrt(len(found_s)))
 
 
 def _cut_at(device: Device, names: Sequence[str], starts: Sequence[int]) -> Schedule:

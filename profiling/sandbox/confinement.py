@@ -27,9 +27,9 @@ MARK = "PLACEMENT_CONFINED"
 # While a file is read. PyTorch and what it loads take 0.35 GB, a parsed file some times its size.
 READ_BYTES, READ_BYTES_PER_BYTE = 3 * 2**29, 10
 READ_S, READ_S_PER_BYTE = 25.0, 2e-6
-# While a model is measured and run: three programs at a time, each with weights that its runtime
+# While a model is measured and run: four programs at a time, each with weights that its runtime
 # packs anew, and buffers of the samples in flight.
-RUN_BYTES, RUN_BYTES_PER_BYTE = 3 * 2**30, 8
+RUN_BYTES, RUN_BYTES_PER_BYTE = 3 * 2**30, 11
 # In place of limits on the command line: they come later, on standard input, after so many bytes
 # that say how long they are. What such a process says once it waits for them.
 AWAITED, HEAD, READY = "-", 4, b"+"

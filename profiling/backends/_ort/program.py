@@ -135,7 +135,7 @@ class OrtProgram(Program):
                 self._values[name] = made[i]
 
     def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
-        return sessions.apart(lanes)
+        return sessions.on_first_cores(lanes)
 
     def run(self, segment: int) -> None:
         call = self._calls[segment]

@@ -1,13 +1,13 @@
-"""ONNX Runtime sessions: options for lanes, and one thread pool for a process that has one CPU.
+"""ONNX Runtime sessions: options for lanes, and one thread pool for a process that has one device.
 
 Worker threads of a session spin for tens of milliseconds after a run and take the core of another
-lane, or of the placement whose turn is next. Those of a session that shares a device with others
-are told to stop when their run ends, for the next segment's need the cores at once; those of one
-that is alone spin for a moment, or a step that follows at once would find them on their way to
-sleep or not, by chance and for many steps in a row (75 or 82 us for one of 63). A device of several
-cores pays at every border between segments, for its threads wake anew (1.24 times the time of one
-session on Inception v2, two threads, 50 segments); a process that `dedicate`s itself to a machine
-with one such device beside others lets all sessions share one pool that keeps spinning (1.05).
+lane, or of the placement whose turn is next. Those of a program of several sessions are told to
+stop when their run ends, for the next segment's need the cores at once; those of a session that is
+alone in its program spin for a moment, or a step that follows at once would find them on their way
+to sleep or not, by chance and for many steps in a row (75 or 82 us for one of 63). A device of
+several cores pays at every border between segments, for its threads wake anew (1.24 times the time
+of one session on Inception v2, two threads, 50 segments); a process that `dedicate`s itself to a
+machine with one such device lets all sessions share one pool that keeps spinning (1.05).
 """
 
 import contextlib
@@ -33,18 +33,15 @@ _shared_pool: list[int] = []
 
 
 def dedicate(machine: Machine) -> None:
-    """Let all sessions of this process share one thread pool, where the CPU is one device of some.
+    """Let all sessions of this process share one thread pool, where the machine has one CPU device.
 
-    To be called before the process makes its first session; without effect for machines of lanes,
-    and for one device alone, whose placements are one segment each. Raises RuntimeError if the
-    process already has a pool of another size.
+    To be called before the process makes its first session; without effect for machines of lanes.
+    Raises RuntimeError if the process already has a pool of another size.
     """
     import onnxruntime as ort
 
     lanes = [d for d in machine.devices if d.runtime == "onnxruntime" and d.provider == CPU]
-    if len(lanes) != 1 or lanes[0].cores < 2 or len(machine.devices) < 2:
-        return
-    if _shared_pool == [lanes[0].cores]:
+    if len(lanes) != 1 or lanes[0].cores < 2 or _shared_pool == [lanes[0].cores]:
         return
     if _shared_pool:
         raise RuntimeError(
@@ -93,7 +90,8 @@ def for_device(device: Device, level: str, alone: bool) -> Any:
 
 
 def spinning(alone: bool) -> tuple[str, str]:
-    """For how long threads of a session try for work, by onnxruntime's own words."""
+    """For how long threads of a session, `alone` in its program or not, try for work, by
+    onnxruntime's own words."""
     return _SPIN_A_MOMENT if alone else _STOP_SPINNING
 
 
@@ -114,20 +112,23 @@ def lane_entries(device: Device, alone: bool) -> dict[str, str]:
     return entries
 
 
-def apart(lanes: Sequence[Lane]) -> Sequence[Lane]:
-    """Lanes whose own threads stay on the first core of a device of several: its sessions have
-    threads on the others, and what two threads of one core compute takes twice as long.
+def on_first_cores(lanes: Sequence[Lane]) -> Sequence[Lane]:
+    """The lanes, those on several cores of the CPU with the first of them only, for their own
+    threads: sessions have threads on the others, and two on one core take twice as long.
+
+    Where several lanes have all cores there are, each is left as it is.
     """
     if _shared_pool:
         return lanes
-    cores = [
-        lane.device.core_ids or (_cores_of_all(lane.device) if len(lanes) == 1 else ())
-        for lane in lanes
-    ]
-    return [
-        replace(lane, device=replace(lane.device, core_ids=own[:1])) if len(own) > 1 else lane
-        for lane, own in zip(lanes, cores, strict=True)
-    ]
+    is_one = sum(lane.device.provider == CPU for lane in lanes) == 1
+    found = []
+    for lane in lanes:
+        device = lane.device
+        cores = device.core_ids or (_cores_of_all(device) if is_one else ())
+        if device.provider == CPU and device.cores > 1:
+            lane = replace(lane, device=replace(device, core_ids=cores[:1]))
+        found.append(lane)
+    return found
 
 
 def _cores_of_all(device: Device) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ class Unplaced(Program):
         self._run = sessions.bound_run(self._session, self._binding, self._options)
 
     def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
-        return sessions.apart(lanes)
+        return sessions.on_first_cores(lanes)
 
     def run(self, segment: int) -> None:
         # Bound anew, or the run would write into what the last one made.

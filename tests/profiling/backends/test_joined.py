@@ -21,6 +21,7 @@ from profiling.backends._joined import Joined
 from profiling.backends._ort.program import OrtProgram
 from profiling.backends.onnxruntime import OnnxRuntime
 from profiling.backends.torch import Torch
+from profiling.devices.lanes import Lane
 from profiling.devices.local import (
     for_format,
     load_machine,
@@ -168,6 +169,24 @@ def test_only_what_crosses_is_exchanged(reference, tmp_path):
     alone.run(0)
     np.testing.assert_allclose(program.outputs()["y"], alone.outputs()["y"], rtol=1e-5)
     assert len(compiled.opened) == 1, "a schedule of one runtime opens no other"
+
+
+def test_lanes_stay_where_the_program_that_runs_them_has_them(reference, tmp_path, monkeypatch):
+    def numbered(_, lanes):
+        devices = [replace(lane.device, core_ids=(40 + i,)) for i, lane in enumerate(lanes)]
+        return [replace(lane, device=d) for lane, d in zip(lanes, devices, strict=True)]
+
+    monkeypatch.setattr(OrtProgram, "pinned", numbered)
+    problem = problem_of(diamond(tmp_path), both(*reference.devices()))
+    compiled = backends.compiled(diamond(tmp_path), problem.machine)
+    devices = [problem.machine.device(name) for name in ("cpu:0", "reference:0", "cpu:1")]
+    kernels = [op.name for op in problem.kernels.ops]
+    segments = [Segment(devices[i % 3].name, (name,)) for i, name in enumerate(kernels)]
+    program = compiled.open(Schedule(tuple(segments)), compiled.feeds(0, {}))
+    lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
+    found = program.pinned(lanes)
+    assert [lane.segments for lane in found] == [(0,), (1,), (2,)]
+    assert [lane.device.core_ids for lane in found] == [(40,), devices[1].core_ids, (41,)]
 
 
 def test_a_pipeline_of_two_runtimes(reference, tmp_path):

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,8 +131,9 @@ THREADS = Path("/proc/self/task")
 
 @pytest.mark.skipif(not THREADS.is_dir(), reason="this system does not list a process's threads")
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_threads_of_a_device_with_all_cores_have_one_each(tmp_path, is_whole):
+def test_threads_of_a_device_with_all_cores_have_one_each(tmp_path, is_whole, monkeypatch):
     """Of one with fewer, which is not told where, the system chooses."""
+    monkeypatch.setattr(sessions, "_shared_pool", [])
     cores = os.sched_getaffinity(0)
     if is_whole and len(usable_cores()) < len(cores):
         pytest.skip("this process has a share of its cores only")
@@ -143,11 +145,14 @@ def test_threads_of_a_device_with_all_cores_have_one_each(tmp_path, is_whole):
     before = set(THREADS.iterdir())
     program = compiled.unplaced(device, compiled.feeds(0, {}))
     others = [int(thread.name) for thread in set(THREADS.iterdir()) - before]
+    threads = set(threading.enumerate())
     lanes = program.carried([Lane(device, (0,), ((),))], 1)
-    lanes.step(60.0)
-    (own,) = (thread.native_id for thread in threading.enumerate() if thread.name == device.name)
-    assert os.sched_getaffinity(own) == ({usable_cores()[0]} if is_whole else cores)
-    lanes.close()
+    try:
+        lanes.step(60.0)
+        (own,) = (thread.native_id for thread in set(threading.enumerate()) - threads)
+        assert os.sched_getaffinity(own) == ({usable_cores()[0]} if is_whole else cores)
+    finally:
+        assert lanes.close()
     # The first one is left to the thread that runs the session.
     wanted = [{core} for core in usable_cores()[1:]] if is_whole else [cores] * len(others)
     # A thread pins itself once it runs, which on a busy computer is after the session was made.
@@ -158,32 +163,23 @@ def test_threads_of_a_device_with_all_cores_have_one_each(tmp_path, is_whole):
     assert len(others) == number - 1 and masks == wanted
 
 
-def test_threads_of_lanes_stay_on_the_first_of_their_cores():
-    """Where two devices of a program have all cores, the system chooses."""
-    pairs = [Device("a", cores=2, core_ids=(4, 5)), Device("b", cores=1, core_ids=(7,))]
-    whole = [Device(name, cores=len(usable_cores())) for name in "ab"]
-    for devices, wanted in ((pairs, [(4,), (7,)]), (whole, [(), ()])):
-        lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
-        assert [lane.device.core_ids for lane in sessions.apart(lanes)] == wanted
-
-
-@pytest.mark.parametrize(("others", "pool"), [((), []), ((Device("gpu:0", kind="gpu"),), [2])])
-def test_sessions_share_a_pool_where_the_cpu_is_one_device_of_some(monkeypatch, others, pool):
-    made = []
+def test_threads_of_lanes_stay_on_the_first_of_their_cores(monkeypatch):
+    """Where two devices of a program have all cores, or all sessions one pool, anywhere."""
     monkeypatch.setattr(sessions, "_shared_pool", [])
-    monkeypatch.setattr(
-        "onnxruntime.set_global_thread_pool_sizes", lambda *sizes: made.append(sizes)
-    )
-    cpu = Device("cpu:0", runtime="onnxruntime", provider=sessions.CPU, cores=2)
-    for _ in range(2):
-        sessions.dedicate(Machine("one", (cpu, *others)))
-    assert made == [(size, 1) for size in pool] and sessions.has_shared_pool() == bool(pool)
-    larger = Machine(
-        "other", (Device("cpu:0", runtime="onnxruntime", provider=sessions.CPU, cores=3), *others)
-    )
-    if pool:
-        with pytest.raises(RuntimeError, match="pool of 2 threads"):
-            sessions.dedicate(larger)
+    cpu = partial(Device, provider=sessions.CPU)
+    pair = [cpu("a", cores=2, core_ids=(4, 5)), cpu("b", cores=1, core_ids=(7, 8))]
+    whole = [cpu(name, cores=len(usable_cores()) + 1) for name in "ab"]
+    cases = [(pair, [(4,), (7, 8)]), (whole, [(), ()]), ([*pair[:1], Device("gpu")], [(4,), ()])]
+    for devices, wanted in cases:
+        lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(devices)]
+        found = sessions.on_first_cores(lanes)
+        assert [lane.device.core_ids for lane in found] == wanted
+        assert [(lane.device.name, lane.segments) for lane in found] == [
+            (lane.device.name, lane.segments) for lane in lanes
+        ]
+    monkeypatch.setattr(sessions, "_shared_pool", [2])
+    lanes = [Lane(pair[0], (0,), ((),))]
+    assert sessions.on_first_cores(lanes) == lanes
 
 
 def _masks(threads):

@@ -3,6 +3,7 @@
 import socket
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from types import SimpleNamespace
 
 import msgspec
@@ -390,7 +391,7 @@ class Refusing:
     native = None
 
     def pinned(self, lanes):
-        return lanes
+        return [replace(lane, device=replace(lane.device, core_ids=(77,))) for lane in lanes]
 
     def run(self, segment):
         """Nothing is computed."""
@@ -427,7 +428,9 @@ class Actor:
 
 
 @pytest.mark.parametrize("way", ["call", "channel"])
-def test_a_value_that_does_not_fit_ends_the_step_that_waits_for_it(hosts, way):
+def test_a_value_that_does_not_fit_ends_the_step_that_waits_for_it(hosts, way, monkeypatch):
+    stay = []
+    monkeypatch.setattr("profiling.devices.lanes.pin", stay.append)
     sender, reader = hosts
     leaving, others = {0: (("beta", ("x",)),)}, {"beta": Actor(reader)}
     sender._parts[7] = Part(7, Refusing(), {0: ()}, leaving, others)
@@ -439,5 +442,6 @@ def test_a_value_that_does_not_fit_ends_the_step_that_waits_for_it(hosts, way):
     sender.step(7, LONG_S)
     with pytest.raises(ValueError, match="x does not fit"):
         reader.step(7, LONG_S)
+    assert stay == [(77,), (77,)], "lanes have the cores that their program wants"
     for each in hosts:
         each.close(7)

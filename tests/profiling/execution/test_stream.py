@@ -69,6 +69,21 @@ def test_a_thousand_samples_come_out_right_and_in_order(live):
     assert len(spans) == 4 * 4 and {e["step"] for e in spans} == {0, 1, 2, 3}
 
 
+def test_lanes_stay_on_the_cores_that_their_program_wants(live, monkeypatch):
+    def to_core(_, lanes):
+        return [replace(lane, device=replace(lane.device, core_ids=(77,))) for lane in lanes]
+
+    stay = []
+    model, problem, schedule = live
+    compiled = backends.compiled(model, problem.machine)
+    program = compiled.open(schedule, compiled.feeds(0, {}))
+    program.close()
+    monkeypatch.setattr(type(program), "pinned", to_core)
+    monkeypatch.setattr("profiling.devices.stream_lanes.pin", stay.append)
+    assert stream(problem, schedule, StreamOptions(samples=5), model=model).num_samples == 5
+    assert stay == [(77,)] * 2
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
 def test_any_number_of_samples_in_flight(live, depth):
     model, problem, schedule = live

@@ -174,7 +174,7 @@ def test_what_an_order_by_rank_costs_is_held_against_the_one_that_is_declared(ra
     assert cost_of_rank_order(compiled, first, {}, kernel_s, Siblings(())) == pytest.approx(ratio)
 
 
-def test_whole_models_that_do_not_share_anything_do_not_contend():
+def test_whole_models_that_do_not_share_anything_do_not_contend(monkeypatch):
     """Two lanes that sleep instead of computing, each the whole model."""
     problem = random_problem(3, num_ops=20, num_devices=1)
     names = tuple(op.name for op in problem.kernels.ops)
@@ -188,7 +188,7 @@ def test_whole_models_that_do_not_share_anything_do_not_contend():
             return self
 
         def pinned(self, lanes):
-            return lanes
+            return [replace(lane, device=replace(lane.device, core_ids=(77,))) for lane in lanes]
 
         def carried(self, lanes, num_segments):
             return Lanes(lanes, num_segments, self.run)
@@ -196,9 +196,13 @@ def test_whole_models_that_do_not_share_anything_do_not_contend():
         def run(self, segment):
             time.sleep(0.02)
 
+    stay = []
+    monkeypatch.setattr("profiling.devices.lanes.pin", stay.append)
+
     found = contention_of_wholes(Sleeping(), two_lanes().devices, {}, Siblings(()))
     assert opened == [("cpu:0", names), ("cpu:1", names)]
     assert 0.0 <= found < 0.5
+    assert stay.count((77,)) == 2, "together each has the cores that its program wants"
 
 
 @pytest.mark.parametrize("seed", range(10))

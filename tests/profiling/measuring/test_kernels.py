@@ -13,6 +13,7 @@ from placement.core.profile import profile_from_json
 from placement.core.schedule import Schedule, Segment
 from placement.simulator.simulate import step_time_s
 from profiling import backends
+from profiling.devices.lanes import Step
 from profiling.measuring import kernels
 from profiling.measuring import siblings as looking
 from profiling.measuring.kernels import (
@@ -74,28 +75,43 @@ def test_borders_are_drawn_apart_and_always_the_same(num):
     assert num < 1000 or 1000 / 6 < len(starts) < 1000 / 3
 
 
-@pytest.mark.parametrize("num_lanes", [2, 1])
-def test_a_call_costs_what_a_cut_model_takes_longer(num_lanes, tmp_path, monkeypatch):
-    """Here 0.1 ms for each call after the first; one lane alone has nothing to cut."""
+@pytest.mark.parametrize(
+    ("num_lanes", "more_s", "scatter_s", "call_s"),
+    [
+        (2, 1e-4, 0.0, 1e-4),
+        (2, 1e-4, 1e-2, 1e-5),
+        (2, 1e-6, 0.0, 1e-5),
+        (2, 1.0, 0.0, 0.1 * 0.02001),
+        (1, None, 0.0, 1e-5),
+    ],
+)
+def test_a_call_costs_what_a_cut_model_surely_takes_longer(
+    num_lanes, more_s, scatter_s, call_s, tmp_path, monkeypatch
+):
+    """Twenty kernels of a millisecond, calls of them 10 us each, and further ones `more_s`."""
     nodes = [helper.make_node("Exp", [f"v{i}"], [f"v{i + 1}"]) for i in range(20)]
-    model = saved(tmp_path, nodes, {"v0": [250, 1000]}, {"v20": [250, 1000]})
-    num_calls, timed, whole_s = len(drawn_borders(20)), kernels._timed, []
+    model = saved(tmp_path, nodes, {"v0": [2, 3]}, {"v20": [2, 3]})
+    num_calls = len(drawn_borders(20)) - 1
 
-    def slower(lanes, programs, beside):
-        singles, wholes, *cuts, unplaced = timed(lanes, programs, beside)
-        whole_s.append(np.median([step.seconds for step in wholes]))
-        ends_s = whole_s[0] + 1e-4 * (num_calls - 1)
-        late = [[replace(step, began_s=0.0, ended_s=ends_s) for step in cut] for cut in cuts]
-        return singles, wholes, *late, unplaced
+    def timed(lanes, programs, beside):
+        each = tuple(np.arange(20) * 0.00101)
+        single = Step(0.0, 0.0202, each, tuple(np.array(each) + 0.00101), {})
+        whole = Step(0.0, 0.02001, (0.0,), (0.02001,), {})
+        longer_s = [] if more_s is None else [0.02001 + num_calls * more_s]
+        cut = [
+            [replace(whole, ended_s=s + sign * scatter_s) for sign in (-1, 0, 1) * 4]
+            for s in longer_s
+        ]
+        assert len(lanes) == len(programs) == 3 + len(cut)
+        return [[single] * 12, [whole] * 12, *cut, [whole] * 12]
 
-    monkeypatch.setattr(kernels, "_timed", slower)
+    monkeypatch.setattr(kernels, "_timed", timed)
     machine = two_lanes()
     alone = replace(machine, devices=machine.devices[:1], links=())
     found = profile(model, machine if num_lanes == 2 else alone)
-    assert found.call_s[0] == pytest.approx(1e-4) if num_lanes == 2 else found.call_s[0] < 1e-4
-    # What is between calls, some microseconds, is a call's but no step's of one call.
-    one_call_s = found.call_s[0] + sum(row[0] for row in found.compute_s)
-    assert len(whole_s) == 1 and one_call_s == pytest.approx(whole_s[0], rel=0.05)
+    assert found.call_s[0] == pytest.approx(call_s)
+    kernels_s = [row[0] for row in found.compute_s]
+    assert found.call_s[0] + sum(kernels_s) == pytest.approx(0.02001) and min(kernels_s) > 0
 
 
 def test_what_moves_to_an_accelerator_and_back_is_what_a_step_of_no_work_takes():

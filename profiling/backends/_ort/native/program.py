@@ -17,7 +17,7 @@ from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.native.library import Library, Owned, library
 from profiling.backends._ort.optimise import Optimised
 from profiling.backends._ort.parts import Part, part_proto, shared_array, shared_tensors
-from profiling.backends._ort.sessions import CPU, apart, lane_entries, spinning
+from profiling.backends._ort.sessions import CPU, lane_entries, on_first_cores, spinning
 from profiling.backends._ort.types import numpy_dtype, numpy_type
 from profiling.backends._ort.values import Value
 from profiling.backends.base import Program
@@ -135,7 +135,7 @@ class NativeProgram(Program):
                     self._bind("BindInput", binding, name, given[name])
 
     def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
-        return apart(lanes)
+        return on_first_cores(lanes)
 
     def run(self, segment: int) -> None:
         status = self._run(*self._arguments[segment].tolist())

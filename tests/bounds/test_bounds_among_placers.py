@@ -28,6 +28,8 @@ NUM_DRAWN = 20
 # Learners find what others find, only later; two follow what a person wrote down.
 PLACERS = [n for n in names() if n not in ("expert", "manual") and not placer_class(n).learns_live]
 QUICK = {"max_iterations": 300, "chains": 1, "population": 8}
+# A generation is many placements, so a few take as long.
+GENERATIONS = {"max_iterations": 10}
 RULES = (
     CallRules(),
     CallRules(overlap=True),
@@ -90,6 +92,7 @@ def answers(problem, calls_each):
         if problem.execution in kind.executions and problem.objective in kind.objectives:
             known = {field.name for field in fields(kind)}
             wanted = QUICK | ({"calls": calls_each} if calls_each > 1 else {})
+            wanted |= GENERATIONS if name == "genetic" else {}
             chosen = {key: value for key, value in wanted.items() if key in known}
             try:
                 yield place(problem, name, settings=chosen)

@@ -24,7 +24,7 @@ RULES = [
     CallRules(gpipe=True),
     CallRules(overlap=True, gpipe=True, cluster_size=1, slow_link_factor=3.0),
 ]
-SEEDS = range(8)
+SEEDS = range(4)
 NUM = 12
 
 

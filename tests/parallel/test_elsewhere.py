@@ -28,10 +28,10 @@ from tests.workloads import random_workload_problem
 
 # What each method is asked for, so that its work is fixed and small; all that use all cores.
 FIXED = {
-    "annealing": {"max_iterations": 400},
-    "auto": {"max_iterations": 400},
+    "annealing": {"max_iterations": 200},
+    "auto": {"max_iterations": 200},
     "genetic": {"max_iterations": 3, "population": 8},
-    "local_search": {"max_iterations": 400},
+    "local_search": {"max_iterations": 200},
     "group_pg": {"max_iterations": 2},
     "hierarchical": {"max_iterations": 2},
     "hsdag": {"max_iterations": 2},

@@ -29,7 +29,8 @@ EVERY = [(seed, *case) for seed in range(4) for case in CASES]
 @pytest.mark.thorough
 @pytest.mark.parametrize(("seed", "execution", "objective"), either(BY_TURNS, EVERY))
 def test_never_worse_than_any_quick_placer(seed, execution, objective):
-    problem = random_problem(seed, num_ops=40, num_devices=2 + seed % 2, execution=execution)
+    number = either(20, 40)
+    problem = random_problem(seed, num_ops=number, num_devices=2 + seed % 2, execution=execution)
     problem = replace(problem, objective=objective)
     found = place(problem, "auto", settings={"max_iterations": 300})
     for name in quick_placers(problem):
@@ -141,9 +142,10 @@ def test_impossible_memory_says_by_how_much():
         place(problem, "auto")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("execution", "objective"), CASES)
 def test_candidates_are_compared_by_what_is_predicted_in_the_end(execution, objective):
-    for seed in range(20):
+    for seed in range(either(8, 20)):
         problem = random_problem(seed, num_ops=20, num_devices=3, execution=execution)
         problem = replace(problem, objective=objective)
         placements = [problem.placement_of(random_devices(problem, i)) for i in range(4)]

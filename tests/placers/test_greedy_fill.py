@@ -18,6 +18,7 @@ from placement.placers.greedy_fill import (
 )
 from placement.simulator.call_costs import max_load_s
 from tests.instances import random_problem
+from tests.thorough import either
 from tests.workloads import edges, node, random_workload_problem, shared_problem, workload
 
 
@@ -114,8 +115,9 @@ def test_orders_are_topological_where_units_have_no_cycle():
             assert all(position[u] < position[v] for u, a in enumerate(after) for v in a), seed
 
 
+@pytest.mark.thorough
 def test_memory_holds_wherever_a_cpu_takes_the_rest():
-    for seed in range(40):
+    for seed in range(either(16, 40)):
         problem = random_workload_problem(seed, num_nodes=10, training=seed % 2 == 1)
         tight = replace(
             problem,

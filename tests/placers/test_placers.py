@@ -64,6 +64,16 @@ def seeds_of(name, execution, objective):
 
 # Every placer; what takes long with a third of its kinds.
 HASHED = [kind for kind in KINDS if SEEDS[0] in seeds_of(*kind)]
+# Rounds and generations, or moves: validity and answers that are the same again need few.
+ROUNDS, MOVES = 3, 500
+
+
+def shortly(name):
+    """A placer that learns and searches briefly in `make test`, and as it does in `make fuzz`."""
+    kind = placer_class(name)
+    has_rounds = kind.learns_live or name == "genetic"
+    few = {"max_iterations": ROUNDS if has_rounds else MOVES} if kind.all_cores else {}
+    return kind(**either(few, {}))
 
 
 def instance(seed, execution, objective, **more):
@@ -110,12 +120,12 @@ def test_every_placement_is_valid_and_simulates_by_the_rules(name, execution, ob
             seed,
             execution,
             objective,
-            num_ops=14,
+            num_ops=either(10, 14),
             num_devices=1 + seed % 4,
             with_groups=seed % 2 == 1,
             with_gaps=seed % 3 == 1 and seed % 4 > 0,
         )
-        placement = placer_class(name)().place(problem)
+        placement = shortly(name).place(problem)
         schedule = make_schedule(problem, placement)
         assert violations(problem, schedule, placement.calls) == (), (name, seed)
         predicted = simulate(problem, placement)
@@ -138,9 +148,9 @@ def test_pins_hold(name):
     ("name", "execution", "objective"), [kind for kind in KINDS if kind[1] == "op"]
 )
 def test_none_beats_brute_force_with_its_own_order_left_out(name, execution, objective):
-    for seed in range(either(3, 6)):
+    for seed in range(either(2, 6)):
         problem, best = small_instance(seed, execution, objective)
-        found = placer_class(name)().place(problem)
+        found = shortly(name).place(problem)
         value = simulate(problem, replace(found, order=())).value
         assert value >= best - 1e-9, (name, seed)
         assert best >= lower_bound(problem) - 1e-9, (name, seed)
@@ -161,36 +171,46 @@ def test_settings_have_help_and_build_from_text(name):
         build(placer_class(name), PlaceOptions(placer=name, settings={"nonsense": "1"}))
 
 
+def answers_and_hash():
+    """What placers answer, a learner with its curve, and a hash that is this process's own."""
+    answers = []
+    for name, execution, objective in HASHED:
+        p = instance(7, execution, objective, num_ops=12, num_devices=3, with_groups=True)
+        curve = {}
+
+        def hear(told, curve=curve):
+            curve[told.evaluations] = (told.best_s, told.mean_s, told.entropy)
+            return True
+
+        found = shortly(name).place(p, hear).to_json()
+        answers.append((name, found, curve if placer_class(name).learns_live else {}))
+    return answers, hash("placement")
+
+
 @pytest.mark.thorough
 def test_the_same_answers_under_any_hash_seed():
-    """All placers in one process for each hash seed: starting a process costs more than placing.
+    """All placers here and in one other process: starting a process costs more than placing.
 
     Of a learner the curve is the same, too, wherever it is told: how often depends on the clock.
     """
     program = (
         "import sys, json; sys.path.insert(0, '.')\n"
-        "from tests.placers.test_placers import HASHED, instance\n"
-        "from placement.placers import placer_class\n"
-        "for name, execution, objective in HASHED:\n"
-        "    p = instance(7, execution, objective, num_ops=12, num_devices=3, with_groups=True)\n"
-        "    curve = {}\n"
-        "    def hear(told):\n"
-        "        curve[told.evaluations] = (told.best_s, told.mean_s, told.entropy)\n"
-        "        return True\n"
-        "    found = placer_class(name)().place(p, hear).to_json()\n"
-        "    print(json.dumps([name, found, curve if placer_class(name).learns_live else {}]))"
+        "from tests.placers.test_placers import answers_and_hash\n"
+        "print(json.dumps(answers_and_hash()))"
     )
-    side_by_side = [
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in ("0", "77")
-    ]
-    printed = [process.communicate()[0] for process in side_by_side]
-    answers = [[json.loads(line) for line in lines.splitlines()] for lines in printed]
+    seed = "0" if os.environ.get("PYTHONHASHSEED") == "77" else "77"
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        here = answers_and_hash()
+        printed = other.communicate()[0]
+    # As JSON has it on both sides, so that keys are text and tuples lists.
+    (own, own_hash), (others, other_hash) = json.loads(json.dumps(here)), json.loads(printed)
+    assert own_hash != other_hash
+    answers = [own, others]
     assert len(answers[0]) == len(HASHED)
     assert {name for name, _, _ in answers[0]} == set(PLACERS)
     for (name, found, curve), (same_name, same, other_curve) in zip(*answers, strict=True):

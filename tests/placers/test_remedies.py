@@ -23,7 +23,7 @@ STORED = ("int8", "int4")
 def opened(tmp_path_factory):
     """Opens a tiny Llama with some settings; the same one is captured once."""
     path = tmp_path_factory.mktemp("tiny") / "config.json"
-    path.write_text(json.dumps({**TINY, "dtype": "bfloat16"}))
+    path.write_text(json.dumps({**TINY, "num_hidden_layers": 1, "dtype": "bfloat16"}))
     return functools.cache(lambda **dims: load(str(path), {"length": 8, **dims}))
 
 

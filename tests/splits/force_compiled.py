@@ -1,10 +1,14 @@
-"""All splits of a small instance into several calls per accelerator, compiled: there are many."""
+"""All splits of a small instance into several calls per accelerator, compiled: there are many.
 
-import numba
+Compiled code is kept on disk as the project's own is, so that it is compiled once.
+"""
+
 import numpy as np
 
+from placement.compiled.jit import jit
 
-@numba.njit
+
+@jit
 def sample_s(slot, q, acc_s, cpu_s, net_ptr, net_nodes, cost, k):
     """`force.latency_s` for the slot of each node (-1: a CPU); infinite for a cycle."""
     num = len(slot)
@@ -38,7 +42,7 @@ def sample_s(slot, q, acc_s, cpu_s, net_ptr, net_nodes, cost, k):
     return end.max() if done.all() else np.inf
 
 
-@numba.njit
+@jit
 def best_s(allowed, class_of, sizes, limit, q, acc_s, cpu_s, net_ptr, net_nodes, cost):
     """The least of all splits whose accelerators (all columns of `allowed` but the last, which is
     the CPUs) make at most q calls each and hold no more than the limit."""

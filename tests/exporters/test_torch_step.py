@@ -25,31 +25,43 @@ from tests.exporters.torch_models import Attending, Rereading, placed, training,
 from tests.profiling.live import problem_of
 
 STEPS = 3
-# Runs the script of a folder where nothing of the studio can be imported.
+# Runs scripts one after another where nothing of the studio can be imported.
 ALONE = """
-import runpy, sys
+import json, os, runpy, sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("placement", "profiling", "pages"):
             raise ImportError(f"{name} belongs to the studio")
 sys.meta_path.insert(0, Blocked())
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
+for command in json.loads(sys.argv[1]):
+    print("BEGIN", command[0], flush=True)
+    sys.argv = command
+    os.chdir(os.path.dirname(command[0]))
+    try:
+        runpy.run_path(command[0], run_name="__main__")
+    except SystemExit as ended:
+        if ended.code:
+            raise
 """
 
 
-def alone(folder, *options):
-    """What `step.py` prints when it is run away from the studio."""
+def alone(options_of):
+    """What the `step.py` of each folder prints when it is run away from the studio.
+
+    All are run by one process, of which a start takes longer than a step of small models.
+    """
+    commands = [[str(folder / "step.py"), *map(str, o)] for folder, o in options_of.items()]
     found = subprocess.run(
-        [sys.executable, "-I", "-c", ALONE, str(folder / "step.py"), *map(str, options)],
-        cwd=folder,
+        [sys.executable, "-I", "-c", ALONE, json.dumps(commands)],
         env={},
         capture_output=True,
         text=True,
         check=False,
     )
     assert found.returncode == 0, found.stderr
-    return found.stdout
+    parts = re.split(r"^BEGIN (.*)$", found.stdout, flags=re.M)[1:]
+    said = dict(zip(parts[::2], parts[1::2], strict=True))
+    return {folder: said[str(folder / "step.py")] for folder in options_of}
 
 
 def unplaced(export):
@@ -75,32 +87,65 @@ def check_same(export, losses, state):
     assert not differ
 
 
-def check_alone(export, tmp_path):
-    """A step on two lanes, run where nothing of the studio can be imported, is the same."""
-    folder = tmp_path / "step"
-    write(exporter("torch-step"), export, folder)
-    about = json.loads((folder / "step.json").read_text())
-    assert len(about["lanes"]) == 2
-    said = alone(folder, "--steps", STEPS, "--save", tmp_path / "after.npz")
-    losses = [np.float32(value) for value in re.findall(r"^step \d+: loss (\S+)$", said, re.M)]
-    with np.load(tmp_path / "after.npz", allow_pickle=False) as after:
-        check_same(export, losses, {row["name"]: after[row["key"]] for row in about["state"]})
+WORST = "\"\"\"\nabort()\n'''"
 
 
-@pytest.mark.parametrize(("name", "number"), [("seeing", 1), ("attending", 2), ("remembering", 1)])
-def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, number, tmp_path):
-    export = placed(training(name), number)
-    check_alone(export, tmp_path)
-
-
-def test_a_step_whose_kernels_run_several_ops_is_the_same(tmp_path):
+def of_several_ops():
+    """A step of which kernels run several ops."""
     torch.manual_seed(0)
     model = pl.from_torch(Rereading(), torch.randn(3, 5), training=True, optimizer="adam")
     problem = problem_of(model, pl.machine_for(model, pl.machine("two-lanes")))
     assert len(problem.kernels.ops) < len(model.graph.ops)
     devices = np.random.default_rng(1).integers(0, 2, problem.num_units)
-    export = Export(model, problem, problem.placement_of(devices), "both")
-    check_alone(export, tmp_path)
+    return Export(model, problem, problem.placement_of(devices), "both")
+
+
+def of_worst_names():
+    """Inference by modules with the worst names there are."""
+    module = nn.Sequential()
+    module.add_module(WORST, nn.Linear(4, 4))
+    module.add_module("class", nn.Linear(4, 4))
+    return placed(pl.from_torch(module.eval(), torch.randn(2, 4), name=WORST), 1)
+
+
+@pytest.fixture(scope="module")
+def run_alone(tmp_path_factory):
+    """By name an export, its folder, and what its script said away from the studio."""
+    root = tmp_path_factory.mktemp("alone")
+    exports = {
+        "seeing": placed(training("seeing"), 1),
+        "attending": placed(training("attending"), 2),
+        "remembering": placed(training("remembering"), 1),
+        "several ops": of_several_ops(),
+        "worst names": of_worst_names(),
+    }
+    options_of = {}
+    for name, export in exports.items():
+        folder = root / name
+        write(exporter("torch-step"), export, folder)
+        options_of[folder] = ["--steps", STEPS]
+        if name != "worst names":
+            options_of[folder] += ["--save", folder / "after.npz"]
+    said = alone(options_of)
+    return {name: (export, root / name, said[root / name]) for name, export in exports.items()}
+
+
+def check_alone(export, folder, said):
+    """A step on two lanes, run where nothing of the studio can be imported, is the same."""
+    about = json.loads((folder / "step.json").read_text())
+    assert len(about["lanes"]) == 2
+    losses = [np.float32(value) for value in re.findall(r"^step \d+: loss (\S+)$", said, re.M)]
+    with np.load(folder / "after.npz", allow_pickle=False) as after:
+        check_same(export, losses, {row["name"]: after[row["key"]] for row in about["state"]})
+
+
+@pytest.mark.parametrize("name", ["seeing", "attending", "remembering"])
+def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, run_alone):
+    check_alone(*run_alone[name])
+
+
+def test_a_step_whose_kernels_run_several_ops_is_the_same(run_alone):
+    check_alone(*run_alone["several ops"])
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -220,18 +265,13 @@ def test_what_is_missing_is_told_of_the_placement_that_is_written():
     assert "npu:0" in told
 
 
-def test_names_never_become_code(tmp_path):
-    """Modules with the worst names there are: they stand in the JSON file alone."""
-    worst = "\"\"\"\nabort()\n'''"
-    module = nn.Sequential()
-    module.add_module(worst, nn.Linear(4, 4))
-    module.add_module("class", nn.Linear(4, 4))
-    export = placed(pl.from_torch(module.eval(), torch.randn(2, 4), name=worst), 1)
-    folder = unpacked("torch-step", export, tmp_path)
+def test_names_never_become_code(run_alone):
+    """They stand in the JSON file alone."""
+    _, folder, said = run_alone["worst names"]
     assert "abort" not in (folder / "segments.py").read_text()
     rows = json.loads((folder / "step.json").read_text())["state"]
     assert any("abort" in row["name"] for row in rows)
-    assert "step 1: " in alone(folder, "--steps", 1)
+    assert "step 1: " in said
 
 
 def test_literals_are_what_they_say_and_anything_else_is_refused():

@@ -1,16 +1,14 @@
 """Split files: written by --split, read by the placer expert, refused where they do not fit."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from placement import place
 from placement.formats.split_json import node_names, split_from_json, split_to_json
 from placement.loaders.workload import problem_from_workload
+from tests.command import answer
 from tests.instances import random_devices, random_problem
 from tests.workloads import diamond, random_workload_problem, shared_file, shared_problem
 
@@ -18,16 +16,6 @@ from tests.workloads import diamond, random_workload_problem, shared_file, share
 @pytest.fixture
 def problem():
     return problem_from_workload(diamond(), "diamond")
-
-
-def command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "placement", *map(str, arguments)],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_lists_follow_the_devices(problem):
@@ -121,32 +109,27 @@ def test_the_expert_needs_a_file(problem):
 def test_the_command_line_writes_and_reads_splits_and_prints_milliseconds(tmp_path):
     workload, split, out = (tmp_path / name for name in ("w.json", "split.json", "out.json"))
     workload.write_text(json.dumps(diamond()))
-    done = command(
-        *("place", workload, "--placer", "manual", "--set", "default=acc:1", "--json"),
+    placed = answer(
+        *("place", workload, "--placer", "manual", "--set", "default=acc:1"),
         *("--objective", "throughput", "--split", split, "--out", out),
     )
-    assert done.returncode == 0, done.stderr
-    placed = json.loads(done.stdout)
     assert (placed["value"], placed["unit"]) == (pytest.approx(10.0), "ms")
     assert 0 < placed["lower_bound"] <= placed["value"]
     written = json.loads(split.read_text())
     assert written == {"cpus": [{"nodes": []}], "fpgas": [{"nodes": []}, {"nodes": [1, 2, 3, 4]}]}
-    done = command("simulate", workload, "--placement", out, "--json")
-    simulated = json.loads(done.stdout)
+    simulated = answer("simulate", workload, "--placement", out)
     assert (simulated["value"], simulated["unit"]) == (pytest.approx(10.0), "ms")
     assert simulated["critical_path"][-1]["end_s"] == pytest.approx(0.010)
-    done = command("compare", workload, "--placers", "manual,single", "--json")
-    assert {row["unit"] for row in json.loads(done.stdout)} == {"ms"}
-    assert json.loads(done.stdout)[0]["value"] == pytest.approx(10.0)
+    compared = answer("compare", workload, "--placers", "manual,single")
+    assert {row["unit"] for row in compared} == {"ms"}
+    assert compared[0]["value"] == pytest.approx(10.0)
 
 
 def test_an_experts_file_by_command():
     workload = shared_file("throughput", "layer_gnmt_inference")
     expert = shared_file("experts", "gnmt_inference_expert")
-    done = command(
+    placed = answer(
         *("place", workload, "--placer", "expert", "--set", f"split={expert}"),
-        *("--objective", "throughput", "--json"),
+        *("--objective", "throughput"),
     )
-    assert done.returncode == 0, done.stderr
-    placed = json.loads(done.stdout)
     assert placed["value"] == pytest.approx(46.209, rel=1e-4) and placed["violations"] == []

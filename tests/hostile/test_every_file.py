@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import answer
 from tests.thorough import either
 
 FOLDER = Path(__file__).parent
@@ -33,7 +34,7 @@ COMMANDS = {
     "op_weightnorm.pt2": RUN,
     "op_flash.pt2": RUN,
     "op_bn.pt2": RUN,
-    "w_empty10g.pt2": INSPECT,
+    "w_empty10g.pt2": RUN,
     "w_zero_stride.pt2": INSPECT,
     "w_oob.pt2": INSPECT,
     "p_int.json": PLACE,
@@ -46,12 +47,13 @@ COMMANDS = {
     "575-run.json": EXPORT,
     "801-run.json": EXPORT,
 }
-# Each takes some processes, and one that loads PyTorch seconds: in `make test` one or two of each
-# kind of file and verb. What they all say is in the tests of their kinds.
+# Each takes some processes, and one that loads PyTorch seconds: in `make test` one of each kind of
+# file and verb. What they all say is in the tests of their kinds.
 ONLY_THOROUGH = {
     *("op_bn.pt2", "op_flash.pt2", "op_maxpool_bw.pt2", "op_sobol.pt2", "op_weightnorm.pt2"),
-    *("op_jit.pt2", "w_oob.pt2", "w_zero_stride.pt2"),
-    *("n_idnone.json", "575-run.json", "776-profile.json", "80-run.json", "801-run.json"),
+    *("op_jit.pt2", "op_laguerre.pt2", "op_lie.pt2", "w_oob.pt2", "w_zero_stride.pt2"),
+    *("n_attr2.json", "n_idnone.json", "575-run.json", "776-profile.json"),
+    *("80-run.json", "801-run.json", "onnx_body.onnx"),
 }
 # Right answers are as good as a sentence.
 MAY_ANSWER = {"onnx_loop_memory.onnx", "n_attr2.json"}
@@ -70,7 +72,7 @@ WATCH = (
 @pytest.fixture(scope="module")
 def placement(tmp_path_factory):
     path = tmp_path_factory.mktemp("placed") / "placed.json"
-    watched("place", "onnx-squeezenet", "--placer", "single", "--analytic", "--out", str(path))
+    answer("place", "onnx-squeezenet", "--placer", "single", "--analytic", "--out", path)
     return path
 
 

@@ -379,7 +379,7 @@ class Called(nn.Module):
 def modules():
     """Modules of many kinds, with what they take."""
     x, row, image = torch.rand(2, 4), torch.rand(2, 4, 10), torch.rand(2, 4, 8, 8)
-    index = torch.tensor([[0, 1], [2, 0]])
+    index, steps = torch.tensor([[0, 1], [2, 0]]), torch.rand(2, 3, 10)
     seq = nn.Sequential
     return {
         "linear": (nn.Linear(4, 3), (x,)),
@@ -397,7 +397,7 @@ def modules():
         "padding": (seq(nn.ReflectionPad2d(1), nn.ReplicationPad2d(1), nn.ZeroPad2d(1)), (image,)),
         "upsampling": (seq(nn.Upsample(scale_factor=2, mode="bilinear"), nn.PixelShuffle(2)),
                        (image,)),
-        "lstm": (nn.LSTM(10, 6, 2, bidirectional=True, batch_first=True), (row,)),
+        "lstm": (nn.LSTM(10, 6, 2, bidirectional=True, batch_first=True), (steps,)),
         "projected lstm": (nn.LSTM(10, 6, proj_size=3), (row,)),
         "gru": (nn.GRU(10, 6), (row,)),
         "cells": (nn.LSTMCell(4, 5), (x,)),
@@ -419,17 +419,43 @@ def modules():
 
 @pytest.mark.parametrize("name", modules())
 def test_real_exports_open_and_compute_the_same(name, tmp_path):
-    """As they were exported, and with the core operators alone."""
     torch.manual_seed(0)
     module, inputs = modules()[name]
+    path = saved(module, inputs, tmp_path)
+    check_opened(path, inputs, computed(module, inputs))
+
+
+class Together(nn.Module):
+    """Modules side by side, each with inputs of its own."""
+
+    def __init__(self, modules):
+        super().__init__()
+        self.parts = nn.ModuleList(modules)
+
+    def forward(self, *inputs):
+        return [part(*given) for part, given in zip(self.parts, inputs, strict=True)]
+
+
+def test_real_exports_with_the_core_operators_alone(tmp_path):
+    """All in one program: whatever its size, to write it in core operators takes a moment."""
+    torch.manual_seed(0)
+    every, inputs = zip(*modules().values(), strict=True)
+    module = Together(every).eval()
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        exported = torch.export.export(module.eval(), inputs)
-        torch.export.save(exported, tmp_path / "exported.pt2")
-        torch.export.save(exported.run_decompositions(), tmp_path / "core.pt2")
-        expected = [v for v in leaves(module(*inputs)) if isinstance(v, torch.Tensor)]
-    for form in ("exported", "core"):
-        check_opened(tmp_path / f"{form}.pt2", inputs, expected)
+        core = torch.export.export(module, inputs).run_decompositions()
+        torch.export.save(core, tmp_path / "core.pt2")
+    called = {str(node.target) for node in core.graph.nodes if node.op == "call_function"}
+    assert not called & {"aten.linear.default", "aten.lstm.input", "aten.conv2d.default"}
+    check_opened(tmp_path / "core.pt2", inputs, computed(module, inputs))
+
+
+def computed(module, inputs):
+    """The tensors that a module makes of its inputs."""
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        made = leaves(module(*inputs))
+    return [v for v in made if isinstance(v, torch.Tensor)]
 
 
 def check_opened(path, inputs, expected):

@@ -23,7 +23,8 @@ from placement.schedule.segments import make_schedule
 from tests.loaders.test_huggingface import TINY
 from tests.thorough import either
 
-# Shipped configurations whose layers all attend to every token before.
+# Shipped configurations whose layers all attend to every token before; in `make test` one with
+# experts, and one whose heads have a size of their own.
 PLAIN = [
     name
     for name in sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
@@ -72,7 +73,7 @@ def test_a_prompt_and_a_token_as_graphs_of_one_cache(opened):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", either(PLAIN[::4], PLAIN))
+@pytest.mark.parametrize("name", either(["mixtral-8x7b", "qwen3-0.6b"], PLAIN))
 def test_caches_have_the_published_size(name):
     config = json.loads((FOLDER / name / "config.json").read_text())
     dims = {"task": "decode", "dtype": "bfloat16", "batch": 3, "context": 1000, "depth": 2}
@@ -115,12 +116,12 @@ def test_caches_that_are_read_together_have_one_name_in_every_step():
 
 
 SHARING = {
-    "num_hidden_layers": 4,
-    "num_kv_shared_layers": 2,
+    "num_hidden_layers": 3,
+    "num_kv_shared_layers": 1,
     "hidden_size_per_layer_input": 8,
     "vocab_size_per_layer_input": 97,
     "sliding_window": 5,
-    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    "layer_types": ["full_attention", "sliding_attention", "full_attention"],
     "head_dim": 8,
 }
 
@@ -130,7 +131,7 @@ SHARING_FAMILIES = {
     "gemma3n_text": {
         "laurel_rank": 4,
         "altup_num_inputs": 2,
-        "activation_sparsity_pattern": [0.0] * 4,
+        "activation_sparsity_pattern": [0.0] * 3,
     },
 }
 
@@ -147,15 +148,15 @@ def test_layers_that_share_a_cache_have_it_by_one_name_in_both_steps(family):
         ops = pl.from_transformers(network, task=task, length=7, context=12).graph.ops
         groups.append({op.colocation_group for op in ops} - {None})
         attend = [op for op in ops if op.kind == "scaled_dot_product_attention"]
-        # The last two layers have none of their own: they attend to that of a layer of their kind.
+        # The last layer has none of its own: it attends to that of the layer of its kind.
         assert [op.colocation_group for op in attend] == [
-            f"cache of model.layers.{n}.self_attn" for n in (0, 1, 0, 1)
+            f"cache of model.layers.{n}.self_attn" for n in (0, 1, 0)
         ]
     assert groups[0] == groups[1]
 
 
 def test_depth_multiplies_the_cache(opened):
-    sizes = {"context": 64, "batch": 4}
+    sizes = {"batch": 2, "context": 20}
     few, many = (opened("decode", {**sizes, **depth}).graph for depth in ({}, {"depth": 5}))
     assert many.state_bytes * TINY["num_hidden_layers"] == few.state_bytes * 5
 
@@ -169,9 +170,9 @@ SHAPE = {
     "vocab_size": 97,
     "max_position_embeddings": 64,
 }
-# Layers that keep everything, a window, latents, and recurrent states.
+# Layers that keep everything, a window, latents, and recurrent states. The first is TINY.
 FAMILIES = {
-    "llama": {},
+    "llama": {"num_hidden_layers": 3},
     "gemma2": {"head_dim": 8, "sliding_window": 5},
     "deepseek_v2": {
         "kv_lora_rank": 8,
@@ -208,9 +209,9 @@ def kept_by_transformers(family, batch, words):
     return found
 
 
-# Both steps of one family, and one of each other.
+# One step of each family: both have one number, by the first test of this file.
 TAKEN = either(
-    [("llama", "prefill"), *((family, "decode") for family in FAMILIES)],
+    [("llama", "prefill"), *((family, "decode") for family in FAMILIES if family != "llama")],
     [*itertools.product(FAMILIES, ("prefill", "decode"))],
 )
 
@@ -219,7 +220,8 @@ TAKEN = either(
 @pytest.mark.parametrize(("family", "task"), TAKEN)
 def test_caches_are_as_large_as_those_of_transformers(family, task, opened):
     settings = {**SHAPE, **FAMILIES[family], "model_type": family, "architectures": []}
-    graph = opened(task, {"batch": 2, "length": 12, "context": 20}, **settings).graph
+    sizes = {"batch": 2, "length": 6, "context": 20}
+    graph = opened(task, sizes, **({} if family == "llama" else settings)).graph
     assert graph.state_bytes == kept_by_transformers(family, 2, 20)
 
 
@@ -269,7 +271,7 @@ def test_a_table_is_read_by_rows_and_its_other_use_whole(opened):
 
 
 def test_decode_waits_for_memory_and_a_long_prompt_for_arithmetic():
-    dims = {"dtype": "bfloat16", "depth": 2, "context": 4096}
+    dims = {"dtype": "bfloat16", "depth": 1, "context": 4096}
     machine = pl.machine("nvlink-8gpu")
     shares = {}
     for task in ("prefill", "decode"):
@@ -285,7 +287,7 @@ def test_decode_waits_for_memory_and_a_long_prompt_for_arithmetic():
 
 
 def test_a_cache_lies_where_its_layer_lies_and_counts_there(opened):
-    model = opened("decode", {"context": 64, "batch": 4})
+    model = opened("decode", {"batch": 2, "context": 20})
     machine = pl.machine("nvlink-8gpu")
     problem = pl.make_problem(model, machine)
     names = [d.name for d in machine.devices if not d.on_host][:2]
@@ -298,7 +300,7 @@ def test_a_cache_lies_where_its_layer_lies_and_counts_there(opened):
     )
     schedule = make_schedule(problem, units)
     peaks = dict(zip(problem.machine.index, needed_bytes(problem, schedule), strict=True))
-    layer = published_bytes(TINY, 64, 4, 4) // 3
+    layer = published_bytes(TINY, 20, 2, 4) // 3
     empty = dataclasses.replace(
         problem,
         kernels=dataclasses.replace(

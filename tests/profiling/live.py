@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper
 
 from placement.core.costs import Costs
@@ -16,8 +17,16 @@ from placement.schedule.segments import make_schedule
 from profiling import backends
 from profiling.backends.base import Backend, Program
 from profiling.devices.cores import usable_cores
+from profiling.measuring import contention, crossings, kernels, links
 
 CPU = "CPUExecutionProvider"
+
+
+def measure_briefly(patch: pytest.MonkeyPatch) -> None:
+    """The fewest rounds there are, and small values over links: what comes of it is no good."""
+    for module in (contention, crossings, kernels):
+        patch.setattr(module, "BUDGET_S", 0.0)
+    patch.setattr(links, "SIZES", (1024, 65536))
 
 
 def two_lanes() -> Machine:

@@ -1,18 +1,24 @@
 """Every model that the onnx package ships, with inputs, and random compositions of common ops."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import numpy_helper
 
 from placement.loaders import symbolic_dims
 
 FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
+NODES = "onnx.backend.test.case.node"
+# Modules of node tests that take seconds: what pooling gives is computed in Python.
+POOLED = ("averagepool", "lppool", "maxpool")
 
 
 @dataclass(frozen=True)
@@ -24,14 +30,23 @@ class Case:
     inputs: dict[str, Any] | None
 
 
-def shipped(folder: Path) -> Iterator[Case]:
-    """Node tests (written to `folder`), then the models that are files of the package."""
-    with warnings.catch_warnings():
+def shipped(folder: Path, *, pooled: bool) -> Iterator[Case]:
+    """Node tests (written to `folder`), then the models that are files of the package.
+
+    Those of pooling cost more than all the others, and are left out unless they are wanted.
+    """
+    left_out = () if pooled else POOLED
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
         from onnx.backend.test.loader import load_model_tests
 
-        nodes = load_model_tests(kind="node")
-    for test in nodes:
+        for name in (f"{NODES}.{module}" for module in left_out):
+            if name not in sys.modules:
+                patch.setitem(sys.modules, name, ModuleType(name))
+        every = load_model_tests(kind="node")
+    # Also where others have loaded them before.
+    names = tuple(f"test_{module}" for module in left_out)
+    for test in [test for test in every if not test.name.startswith(names)]:
         path = folder / f"{test.name}.onnx"
         path.write_bytes(test.model.SerializeToString())
         yield Case(test.name, path, _named(test.model, test.data_sets[0][0]))

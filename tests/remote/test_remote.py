@@ -95,8 +95,7 @@ def test_every_verb_about_a_file(small_file, tmp_path):
 
 def test_a_stop_is_passed_on(small_file):
     model, machine = pl.load(str(small_file)), pl.machine(lanes=1)
-    profile = pl.profile(model, machine)
-    problem = pl.make_problem(model, machine, profile, objective="throughput")
+    problem = pl.make_problem(model, machine, objective="throughput")
     placement = pl.place(problem, "single").placement
     steps = []
 
@@ -112,7 +111,7 @@ def test_a_stop_is_passed_on(small_file):
 @pytest.mark.parametrize("how", ["stop", "emit"])
 def test_what_is_stopped_at_once_is_cancelled_and_no_fault_of_the_file(how, small_file):
     model, machine = pl.load(str(small_file)), pl.machine(lanes=1)
-    problem = pl.make_problem(model, machine, pl.profile(model, machine))
+    problem = pl.make_problem(model, machine)
     placement = pl.place(problem, "single").placement
     # Of two verbs one asks `stop`, and each tells events: the answer may be a part, or nothing.
     given = {"stop": lambda: True} if how == "stop" else {"emit": lambda event: False}
@@ -231,9 +230,11 @@ def test_samples_and_listings_run_where_they_are():
 
 
 def test_a_command_that_is_told_to_stop_takes_its_process_along(small_file):
-    arguments = ("run", str(small_file), "--placer", "single", "--steps", "1000000", "--jsonl")
+    arguments = ("run", str(small_file), "--placer", "single", "--analytic")
     command = subprocess.Popen(
-        [sys.executable, "-m", "placement", *arguments], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "placement", *arguments, "--steps", "1000000", "--jsonl"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert any('"event": "step"' in line for line in command.stdout)
@@ -262,6 +263,6 @@ def test_a_time_limit_bounds_what_is_measured_beforehand(tmp_path):
     graph = helper.make_graph([matrix, *products, shrink, add], "slow", [x], [y])
     path = tmp_path / "slow.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    done = call("run", path, "--placer", "single", "--steps", "1", "--timeout", "3")
+    done = call("run", path, "--placer", "single", "--steps", "1", "--timeout", "2")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "time" in done.stderr, done.stderr

@@ -122,7 +122,8 @@ def test_the_command_line_says_that_a_gpu_is_absent(tmp_path, monkeypatch, capsy
     machine = Machine("mine", (lane, GPU), nominal_links((lane, GPU)))
     path = tmp_path / "mine.json"
     path.write_text(machine_to_text(machine))
-    model = ["alexnet", "--dim", "size=67", "--machine", str(path)]
+    sizes = ("batch=1", "length=1", "depth=2", "width=16")
+    model = ["nmt", *(word for size in sizes for word in ("--dim", size)), "--machine", str(path)]
     with pytest.raises(SystemExit, match="2"):
         main(["run", *model, "--placer", "single", "--analytic"])
     said = capsys.readouterr().err
@@ -133,7 +134,7 @@ def test_links_are_timed_by_single_copies(monkeypatch):
     place = Pretend(copy_s=0.001)
     put_in_place(monkeypatch, lambda name: place)
     monkeypatch.setattr(links, "missing_devices", lambda machine: ())
-    monkeypatch.setattr(links, "SIZES", (1024, 65536, 1 << 20))
+    monkeypatch.setattr(links, "SIZES", (1024, 1 << 20))
     lane = for_format(local_machine(1), "torch").devices[0]
     away = Device("pretend:0", "gpu", "torch", "pretend")
     both = (lane, away)

@@ -32,15 +32,17 @@ from profiling.devices.local import (
 from profiling.execution.execute import execute
 from profiling.execution.stream import stream
 from profiling.measuring import kernels, links
-from tests.loaders.test_torch import Net
 from tests.profiling.backends.pretend import Pretend, put_in_place
+from tests.profiling.backends.test_torch_memories import network
 from tests.profiling.live import (
     diamond,
+    measure_briefly,
     problem_of,
     random_schedule,
     saved,
     two_lanes,
 )
+from tests.thorough import either
 
 ADDED = Path(__file__).parent / "added"
 
@@ -203,7 +205,7 @@ def test_a_pipeline_of_two_runtimes(reference, tmp_path):
 
 
 def test_each_device_is_profiled_by_its_own_runtime(reference, tmp_path, monkeypatch):
-    monkeypatch.setattr(kernels, "BUDGET_S", 0.0)
+    measure_briefly(monkeypatch)
     model = many_paths(tmp_path)
     machine = both(*reference.devices())
     profile = kernels.profile(model, machine)
@@ -270,7 +272,10 @@ def test_types_that_arrays_lack_stay_with_one_runtime(registered, tmp_path):
         execute(problem, alternating(problem, "twin:0", "cpu:0"), model=model)
 
 
-@pytest.mark.parametrize("sample", ["onnx-squeezenet", "onnx-shufflenet"])
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "sample", either(["onnx-squeezenet"], ["onnx-squeezenet", "onnx-shufflenet"])
+)
 def test_a_network_over_onnxruntime_under_two_names(registered, sample):
     model = load(sample)
     problem = problem_of(model, twins(registered(OrtTwin())))
@@ -408,6 +413,7 @@ def test_links_are_timed_by_the_device_s_own_runtime(registered, monkeypatch):
     monkeypatch.setattr(
         "profiling.backends._ort.links.copy_seconds", lambda *_: pytest.fail("not its device")
     )
+    measure_briefly(monkeypatch)
     machine = both(*abroad.devices())
     found = {(k.src, k.dst): k for k in links.measure_links(machine).links}
     for lane in ("cpu:0", "cpu:1"):
@@ -442,7 +448,7 @@ def torch_machine(*, accelerators: bool) -> Machine:
 def test_pytorch_under_two_names(registered, monkeypatch, accelerators, speed):
     places = put_in_place(monkeypatch, lambda name: Pretend(**speed))
     registered(TorchTwin())
-    model = pl.from_torch(Net().eval(), torch.rand(2, 3, 16, 16))
+    model = network("inference")
     problem = problem_of(model, torch_machine(accelerators=accelerators))
     used = set()
     for seed in range(3):

@@ -15,6 +15,7 @@ from profiling import backends
 from profiling.backends._torch.run import use_threads
 from tests.exporters.torch_models import Seeing
 from tests.loaders.test_torch import Net
+from tests.profiling.live import measure_briefly
 
 OPTIMISERS = {
     "sgd": lambda params: torch.optim.SGD(params, 0.01),
@@ -190,7 +191,8 @@ def test_text_is_no_input():
         compiled.feeds(0, {"input": np.array([["a", "b"]])})
 
 
-def test_a_live_run_of_a_training_step_matches_the_unplaced_one():
+def test_a_live_run_of_a_training_step_matches_the_unplaced_one(monkeypatch):
+    measure_briefly(monkeypatch)
     torch.manual_seed(0)
     model = pl.from_torch(
         Seeing(),

@@ -18,7 +18,7 @@ from profiling.backends._torch.kernels import joined
 from profiling.devices.local import nominal_links
 from profiling.execution.execute import compiled_for, execute
 from tests.exporters.torch_models import Rereading
-from tests.profiling.live import problem_of, random_schedule, steps
+from tests.profiling.live import measure_briefly, problem_of, random_schedule, steps
 
 LANES = tuple(
     Device(f"cpu:{i}", "cpu", "torch", "cpu", flops_per_s=1e10, memory_bytes_per_s=1e10)
@@ -32,6 +32,13 @@ JOINED = {"mm+add", "sum+add"}
 def model():
     torch.manual_seed(0)
     return pl.from_torch(Rereading(), torch.randn(3, 5), training=True, optimizer="adam")
+
+
+@pytest.fixture(scope="module")
+def profile(model):
+    with pytest.MonkeyPatch.context() as patch:
+        measure_briefly(patch)
+        return pl.profile(model, TWO)
 
 
 def opened(compiled, schedule, num=3):
@@ -107,8 +114,7 @@ def test_any_placement_of_them_has_the_bits_of_single_ops(model, seed):
     same(opened(compiled.in_python(), random_schedule(problem, rng)), wanted)
 
 
-def test_a_measured_profile_is_of_them_and_runs(model):
-    profile = pl.profile(model, TWO)
+def test_a_measured_profile_is_of_them_and_runs(model, profile):
     problem = pl.make_problem(model, TWO, profile)
     compiled = compiled_for(problem, model)
     assert compiled.kernels.fingerprint == problem.kernels.fingerprint
@@ -190,12 +196,11 @@ def test_sums_of_a_forward_pass_are_as_they_were():
     assert compiled.sources == tuple((op.name,) for op in model.graph.ops)
 
 
-def test_a_profile_of_single_ops_is_run_as_such(model):
+def test_a_profile_of_single_ops_is_run_as_such(model, profile):
     """As in projects that were measured before products were joined."""
-    now = pl.profile(model, TWO)
     num, each = len(model.graph.ops), len(TWO.devices)
     before = replace(
-        now,
+        profile,
         kernels=model.graph,
         sources=tuple((op.name,) for op in model.graph.ops),
         compute_s=tuple((1e-4,) * each for _ in range(num)),

@@ -7,6 +7,7 @@ import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 
 import networkx as nx
 import numpy as np
@@ -79,11 +80,14 @@ class Drawn(nn.Module):
         return torch.stack(values[-3:]).sum(0), values[len(values) // 2]
 
 
+@cache
 def drawn(seed):
+    """Captured once for all tests, as is a training step: programs keep a state of their own."""
     torch.manual_seed(seed)
     return pl.from_torch(Drawn(seed), torch.randn(SIDE, SIDE))
 
 
+@cache
 def trained(seed):
     torch.manual_seed(seed)
     return pl.from_torch(

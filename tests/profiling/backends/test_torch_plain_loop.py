@@ -1,6 +1,6 @@
 """Every network of the zoo, trained for three steps: the graph is a plain loop of PyTorch."""
 
-from itertools import cycle, islice, product
+from itertools import product
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from torch import fx, nn
 from placement.formats.torch import zoo
 from placement.formats.torch.module import from_torch
 from tests.profiling.backends.test_torch import OPTIMISERS
-from tests.profiling.backends.test_torch_zoo import NETWORKS, SMALL
+from tests.profiling.backends.test_torch_zoo import FEW, NETWORKS, SIZES, convolutions
 from tests.thorough import either
 
 STEPS = 3
@@ -21,11 +21,10 @@ TRAINING = ":training"
 # leave more.
 FOR_ADAM = {"inception_v3": {"size": 75, "batch": 4}, "resnet50": {"size": 64, "batch": 4}}
 NAMES = [name.removesuffix(TRAINING) for name in NETWORKS]
-# Each network but VGG-16, a larger AlexNet, and Inception v3, the slowest, with one optimiser, or
-# each with each.
-TAKEN = islice(cycle(OPTIMISERS), 2, None)
-FEW = [name for name in NAMES if name not in ("inception_v3", "vgg16")]
-CASES = either([*zip(FEW, TAKEN, strict=False)], [*product(NAMES, OPTIMISERS)])
+# Every op of the networks, and every optimiser, or each network with each.
+TAKEN = ("sgd", "momentum", "sgd", "adam")
+SEEN = [name.removesuffix(TRAINING) for name in FEW]
+CASES = either([*zip(SEEN, TAKEN, strict=True)], [*product(["convolutions", *NAMES], OPTIMISERS)])
 
 
 @pytest.mark.thorough
@@ -54,10 +53,12 @@ def test_the_graph_is_a_plain_loop(name, optimizer):
 
 def built(name, **sizes):
     """The network in its small sizes, and a narrow head where a wide one is most of it."""
+    if name == "convolutions":
+        return convolutions()
     network = zoo.network_of(name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        module, *others = network.build({**network.SIZES, **SMALL[name], **sizes})
+        module, *others = network.build({**network.SIZES, **SIZES[name], **sizes})
         if name in ("alexnet", "vgg16"):
             layers = (nn.Linear(module.head[0].in_features, 32), nn.ReLU(), nn.Linear(32, 1000))
             module.head = nn.Sequential(*layers)

@@ -10,12 +10,13 @@ from torch import nn
 import placement as pl
 from profiling import backends
 from tests.profiling.backends.test_torch import lanes, run_once, schedules
+from tests.thorough import either
 
 SIZES = {
     "vocab_size": 64,
     "hidden_size": 32,
     "intermediate_size": 64,
-    "num_hidden_layers": 2,
+    "num_hidden_layers": either(1, 2),
     "num_attention_heads": 4,
     "pad_token_id": 0,
     "bos_token_id": 1,
@@ -89,7 +90,12 @@ def assert_placed_equals(module, *inputs):
     return model
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+# The others wrap nothing in another way than these.
+FEW = ["Llama", "GPTNeoX", "ModernBert"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", either(FEW, [*FAMILIES]))
 def test_a_language_model_is_opened_placed_and_run(name):
     model = assert_placed_equals(family(name), torch.arange(12).reshape(1, 12) % 60)
     assert not any("wrap" in op.kind for op in model.graph.ops)

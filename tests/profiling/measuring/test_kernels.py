@@ -27,7 +27,13 @@ from profiling.measuring.kernels import (
 from profiling.measuring.reference import MOST_TO_SETTLE, SETTLING_S, settled
 from profiling.measuring.siblings import Look
 from tests.instances import random_problem
-from tests.profiling.live import diamond, saved, two_lanes
+from tests.profiling.live import diamond, measure_briefly, saved, two_lanes
+
+
+@pytest.fixture(autouse=True)
+def briefly(monkeypatch):
+    """What is measured to the end is shown by tests/remote/test_remote.py."""
+    measure_briefly(monkeypatch)
 
 
 def test_overhead_makes_kernels_and_one_call_the_whole():
@@ -106,6 +112,9 @@ def test_a_call_costs_what_a_cut_model_surely_takes_longer(
         return [[single] * 12, [whole] * 12, *cut, [whole] * 12]
 
     monkeypatch.setattr(kernels, "_timed", timed)
+    monkeypatch.setattr(kernels, "contention_of_parts", lambda *_: 0.2)
+    monkeypatch.setattr(kernels, "contention_of_wholes", lambda *_: 0.2)
+    monkeypatch.setattr(kernels, "cost_of_rank_order", lambda *_: 1.1)
     machine = two_lanes()
     alone = replace(machine, devices=machine.devices[:1], links=())
     found = profile(model, machine if num_lanes == 2 else alone)

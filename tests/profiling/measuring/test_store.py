@@ -20,6 +20,7 @@ from placement.core.timeline import Observed, PartTime
 from placement.files.home import home
 from placement.files.output import NotWritten
 from profiling.measuring.store import ProfileStore, age_s, changes
+from tests.thorough import either
 
 names = st.text(min_size=1, max_size=8)
 seconds = st.floats(0, 1e3, allow_nan=False)
@@ -101,8 +102,9 @@ def small(graph: str = "g", device: str = "a", version: str = "1.30") -> Profile
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 @given(profile=profiles())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=either(20, 40))
 def test_a_profile_comes_back_as_it_was_after_a_restart(tmp_path, profile):
     path = tmp_path / "p.sqlite"
     ProfileStore(path).put(profile)

@@ -144,9 +144,9 @@ def test_it_signals_nobody_else(folder):
 
 @on_linux
 def test_memory_has_a_limit_until_the_file_is_read(folder):
-    assert answer(folder, "allocate", 2**28) == str(2**28)
-    assert answer(folder, "allocate", 2**30, memory_bytes=2**29) == "MemoryError"
-    assert answer(folder, "after_reading", 2**30, memory_bytes=2**29) == str(2**30)
+    assert answer(folder, "allocate", 2**26) == str(2**26)
+    assert answer(folder, "allocate", 2**28, memory_bytes=2**27) == "MemoryError"
+    assert answer(folder, "after_reading", 2**28, memory_bytes=2**27) == str(2**28)
     assert answer(folder, "far_too_much", 2**20) == "MemoryError"
 
 

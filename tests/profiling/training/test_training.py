@@ -89,7 +89,7 @@ def test_a_placement_follows_a_load_and_returns_when_it_ends():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(either(2, 4)))
+@pytest.mark.parametrize("seed", range(either(1, 4)))
 def test_noise_moves_nothing_in_500_steps(seed):
     """Every step and probe off by up to a fifth, and one in thirty three times as long."""
     rng = random.Random(seed)

@@ -1,6 +1,7 @@
 """Training for real, with a real change of placement: the losses are those of one placement."""
 
 from dataclasses import replace
+from functools import cache
 from unittest.mock import Mock
 
 import numpy as np
@@ -27,6 +28,7 @@ HASTY = Watch(skip=1, settle=4, window=3, patience=2, pause=6, glance=2, probes=
 STEPS = 40
 
 
+@cache
 def model(optimizer):
     torch.manual_seed(0)
     return pl.from_torch(

@@ -36,6 +36,19 @@ from tests.disks import without_rights
 with without_rights(Path(sys.argv.pop(1))):
     runpy.run_module("placement", run_name="__main__")
 """
+CALL = 'runpy.run_module("placement", run_name="__main__")'
+# The same command for each of two files that are named last, and the exit status of each.
+FOR_EACH = """
+import runpy, sys
+def for_each():
+    *given, first, second = sys.argv
+    for out in (first, second):
+        sys.argv = [*given, out]
+        try:
+            runpy.run_module("placement", run_name="__main__")
+        except SystemExit as ended:
+            print(ended.code)
+"""
 PLACE = ("place", "onnx-squeezenet", "--machine", "null-2", "--analytic", "--placer", "single")
 
 
@@ -46,20 +59,24 @@ def run(code, *arguments, **options):
     )
 
 
-@pytest.mark.parametrize("before", ["old", None])
 @pytest.mark.parametrize("kind", ["limit", "rights"])
-def test_out_is_refused_in_a_sentence_and_what_stood_there_stays(tmp_path, kind, before):
-    out = tmp_path / "closed" / "out.json"
-    out.parent.mkdir()
-    if before is not None:
-        out.write_text(before)
-    given = (*PLACE, "--out", out)
-    done = run(LIMITED, *given) if kind == "limit" else run(WITHOUT_RIGHTS, out.parent, *given)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+def test_out_is_refused_in_a_sentence_and_what_stood_there_stays(tmp_path, kind):
+    """One process writes over what is there, and then to where nothing is."""
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    outs = folder / "old.json", folder / "new.json"
+    outs[0].write_text("old")
+    given = (*PLACE, "--out", *outs)
+    if kind == "limit":
+        done = run(FOR_EACH + LIMITED.replace(CALL, "for_each()"), *given)
+    else:
+        done = run(FOR_EACH + WITHOUT_RIGHTS.replace(CALL, "for_each()"), folder, *given)
+    assert (done.returncode, done.stdout.split()) == (0, ["2", "2"]), done.stderr
     cause = {"limit": "larger than files may be", "rights": "you have no right to"}[kind]
-    assert str(out) in done.stderr and cause in done.stderr
-    assert [p.name for p in out.parent.iterdir()] == (["out.json"] if before else [])
-    assert before is None or out.read_text() == before
+    for out, said in zip(outs, done.stderr.splitlines(), strict=True):
+        assert str(out) in said and cause in said
+    assert [p.name for p in folder.iterdir()] == ["old.json"]
+    assert outs[0].read_text() == "old"
 
 
 def test_an_answer_that_cannot_be_printed_is_one_sentence(tmp_path):
@@ -187,9 +204,9 @@ def test_what_is_compiled_runs_where_it_cannot_be_kept(tmp_path, kind):
     (tmp_path / "probe.py").write_text(FAST)
     call = "sys.path.insert(0, sys.argv[1]); import probe; print(probe.double(21))"
     if kind == "limit":
-        code = LIMITED.replace('runpy.run_module("placement", run_name="__main__")', call)
+        code = LIMITED.replace(CALL, call)
     else:
-        code = WITHOUT_RIGHTS.replace('runpy.run_module("placement", run_name="__main__")', call)
+        code = WITHOUT_RIGHTS.replace(CALL, call)
         code = code.replace("sys.argv.pop(1)", "sys.argv[1]")
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     done = run(code, tmp_path, env={**os.environ, **home, "PYTHONDONTWRITEBYTECODE": "1"})

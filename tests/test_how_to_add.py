@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,26 +71,101 @@ def answered(folder: Path, *arguments: str):
     return done.stdout
 
 
-# Calls of the command line in one process, each as a list of words: what they print.
-CALLS = """
+# One process answers what the tests below ask: each of their own would import the same libraries
+# once more. A call that fails, fails in the test that is about it.
+ANSWERS = """
 import contextlib, io, json, sys
+import pytest
 from placement.__main__ import main
-said = []
-for words in json.loads(sys.argv[1]):
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        status = main(words)
-    assert not status, (words, status)
-    said.append(out.getvalue())
-print(json.dumps(said))
+
+calls, tests, out = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
+said, passed = {}, []
+for name, words in calls.items():
+    printed, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
+        try:
+            status = main(words)
+        except SystemExit as ended:
+            status = ended.code
+    said[name] = [status or 0, printed.getvalue(), errors.getvalue()]
+
+class Noted:
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" and report.passed:
+            passed.append(report.nodeid)
+
+status = int(pytest.main(tests, [Noted()]))
+with open(out, "w") as file:
+    json.dump({"said": said, "status": status, "passed": passed}, file)
 """
+# Of every file of the conformance tests those about what was added, but for one that looks through
+# all placements there are, which takes long where nothing is compiled.
+TESTS = (
+    "-q", "-p", "no:cacheprovider", "tests/placers/test_placers.py",
+    "tests/exporters/test_exporters.py", "tests/loaders/test_registry.py",
+    "tests/profiling/backends/test_backends.py", "tests/loaders/test_zoo.py",
+    "-k",
+    "(dice and not brute_force) or device-list or edge-list or perceptron"
+    " or (test_backends and (toy or reference))",
+)  # fmt: skip
 
 
-LISTINGS = (("placers", "--json"), ("exporters", "--json"))
+def shown_machine() -> str:
+    """The machine file that the section shows."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    return re.search(r"```json\n(.*?)```", text.partition("**A backend**")[2], re.DOTALL)[1]
 
 
-def called(folder: Path, *commands: tuple[str, ...]) -> list[str]:
-    return json.loads(answered(folder, "-c", CALLS, json.dumps(commands)))
+class Answers:
+    """What the copy printed when it was called, and the files that it was told to write."""
+
+    def __init__(self, copy: Path, folder: Path) -> None:
+        self.folder, self.preset = folder, copy / "assets" / "machines" / "bench.json"
+        self.placed, self.listed = folder / "p.json", folder / "list.txt"
+        model, toys = folder / "pair.edges", folder / "toys.json"
+        model.write_text("a -> b\nb ->\n")
+        toys.write_text(shown_machine())
+        diamond(folder)
+        pair = (str(model), "--machine", "null-2")
+        dice = ("--placer", "dice", "--set", "stay=1", "--out", str(self.placed))
+        how = ("--placement", str(self.placed), "--format", "device-list")
+        both = ("run", str(folder / "small.onnx"), "--machine", "local", "--analytic")
+        calls = {
+            "placers": ("placers", "--json"),
+            "exporters": ("exporters", "--json"),
+            "place": ("place", *pair, *dice),
+            "export": ("export", *pair, *how, "--out", str(self.listed)),
+            "toy": ("run", str(model), "--machine", str(toys), "--placer", "single", "--json"),
+            "local": ("machine", "--json"),
+            "alone": ("machine", "--machine", "local:reference", "--json"),
+            "both": (*both, "--placer", "round_robin", "--json"),
+            "samples": ("samples", "--json"),
+            # Of the two networks the one with more to count.
+            "network": ("inspect", "perceptron:training", "--json"),
+            "preset": ("machine", "--lanes", "1", "--preset", str(self.preset)),
+            "bench": ("machine", "--machine", "bench", "--json"),
+        }
+        answers = folder / "answers.json"
+        asked = ("-c", ANSWERS, json.dumps(calls), json.dumps(TESTS), str(answers))
+        self.told = answered(copy, *asked)
+        self._answers = json.loads(answers.read_text())
+        self.passed: list[str] = self._answers["passed"]
+
+    def of(self, name: str) -> str:
+        status, printed, errors = self._answers["said"][name]
+        assert status == 0, errors
+        return printed
+
+    def json(self, name: str) -> Any:
+        return json.loads(self.of(name))
+
+    def status_of_tests(self) -> int:
+        return self._answers["status"]
+
+
+@pytest.fixture(scope="module")
+def answers(copy, tmp_path_factory):
+    return Answers(copy, tmp_path_factory.mktemp("asked"))
 
 
 def test_every_kind_is_shown():
@@ -116,72 +192,44 @@ def test_what_is_shown_is_code_as_the_rest():
             )
 
 
-def test_the_command_line_lists_and_uses_them(copy, tmp_path):
-    pl = ("-m", "placement")
-    placers, exporters = map(json.loads, called(copy, *LISTINGS))
-    listed = {row["name"]: row for row in placers}
+def test_the_command_line_lists_and_uses_them(answers):
+    listed = {row["name"]: row for row in answers.json("placers")}
     assert listed["dice"]["settings"]["stay"]["type"] == "float"
-    assert "device-list" in {row["name"] for row in exporters}
-    model, placed, out = tmp_path / "pair.edges", tmp_path / "p.json", tmp_path / "list.txt"
-    model.write_text("a -> b\nb ->\n")
-    on = (str(model), "--machine", "null-2")
-    answered(copy, *pl, "place", *on, "--placer", "dice", "--set", "stay=1", "--out", str(placed))
-    device_of = json.loads(placed.read_text())["device_of"]
+    assert "device-list" in {row["name"] for row in answers.json("exporters")}
+    assert answers.of("place") and answers.of("export")
+    device_of = json.loads(answers.placed.read_text())["device_of"]
     assert set(device_of) == {"a", "b"} and len(set(device_of.values())) == 1
-    how = ("--placement", str(placed), "--format", "device-list", "--out", str(out))
-    answered(copy, *pl, "export", *on, *how)
-    assert out.read_text() == "".join(f"{op} {device}\n" for op, device in device_of.items())
+    assert answers.listed.read_text() == "".join(f"{op} {d}\n" for op, d in device_of.items())
 
 
-def shown_machine() -> str:
-    """The machine file that the section shows."""
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    return re.search(r"```json\n(.*?)```", text.partition("**A backend**")[2], re.DOTALL)[1]
-
-
-def test_what_runs_on_the_toy_is_called_emulated(copy, tmp_path):
-    code = "from profiling import backends; print(backends.names(), backends.get('toy').devices())"
-    assert "toy:0" in answered(copy, "-c", code)
-    model, machine = tmp_path / "pair.edges", tmp_path / "toys.json"
-    model.write_text("a -> b\nb ->\n")
-    machine.write_text(shown_machine())
-    run = ("-m", "placement", "run", str(model), "--machine", str(machine), "--placer", "single")
-    result = json.loads(answered(copy, *run, "--json"))
+def test_what_runs_on_the_toy_is_called_emulated(answers):
+    result = answers.json("toy")
     assert result["emulated"] is True and result["outputs_match"] is None
+    assert set(result["actual_devices"]) == {"toy:0"}
 
 
-def test_a_backend_that_computes_is_part_of_this_computer(copy, tmp_path):
+def test_a_backend_that_computes_is_part_of_this_computer(answers):
     """Where it makes the same kernels as onnxruntime both run one model together."""
-    machines = ("machine", "--json"), ("machine", "--machine", "local:reference", "--json")
-    machine, alone = map(json.loads, called(copy, *machines))
+    machine, alone = answers.json("local"), answers.json("alone")
     runtimes = {d["name"]: d["runtime"] for d in machine["devices"]}
     assert runtimes["cpu:0"] == "onnxruntime" and runtimes["reference:0"] == "reference"
     assert not {"null", "toy"} & set(runtimes.values()) and not machine["emulated"]
     assert [d["name"] for d in alone["devices"]] == ["reference:0"]
-    diamond(tmp_path)
-    on = (str(tmp_path / "small.onnx"), "--machine", "local", "--analytic")
-    run = ("-m", "placement", "run", *on, "--placer", "round_robin", "--json")
-    result = json.loads(answered(copy, *run))
+    result = answers.json("both")
     assert result["outputs_match"] is True and result["emulated"] is False
     assert result["actual_devices"]["reference:0"] == "numpy" and len(result["actual_devices"]) == 2
 
 
-def test_the_network_is_listed_with_the_ops_that_it_has(copy):
-    # Of the two the one with more to count.
-    calls = ("samples", "--json"), ("inspect", "perceptron:training", "--json")
-    samples, found = map(json.loads, called(copy, *calls))
-    listed = {row["name"]: row for row in samples}
+def test_the_network_is_listed_with_the_ops_that_it_has(answers):
+    listed = {row["name"]: row for row in answers.json("samples")}
     for name in ("perceptron", "perceptron:training"):
         assert "Rumelhart" in listed[name]["source"]
-    assert found["num_ops"] == listed["perceptron:training"]["num_ops"]
+    assert answers.json("network")["num_ops"] == listed["perceptron:training"]["num_ops"]
 
 
-def test_a_machine_that_is_written_as_a_preset_is_one(copy):
-    path = copy / "assets" / "machines" / "bench.json"
-    write = ("machine", "--lanes", "1", "--preset", str(path))
-    _, told = called(copy, write, ("machine", "--machine", "bench", "--json"))
-    found = json.loads(told)
-    content = json.loads(path.read_text())
+def test_a_machine_that_is_written_as_a_preset_is_one(answers):
+    assert answers.of("preset")
+    found, content = answers.json("bench"), json.loads(answers.preset.read_text())
     assert content["name"] == "bench" and content["note"].endswith(".")
     assert content["libraries"] == []
     assert all(d["core_ids"] == [] and d["label"] == "" for d in content["devices"])
@@ -197,13 +245,7 @@ def test_the_page_is_in_the_menu_and_is_drawn(copy, tmp_path, monkeypatch):
     assert "sizes" in answered(copy, "-c", PAGE).split()
 
 
-def test_the_conformance_tests_try_them(copy):
-    told = answered(
-        copy, "-m", "pytest", "-v", "-p", "no:cacheprovider", "tests/placers/test_placers.py",
-        "tests/exporters/test_exporters.py", "tests/loaders/test_registry.py",
-        "tests/profiling/backends/test_backends.py", "tests/loaders/test_zoo.py",
-        "-k", "dice or device-list or test_registry or test_backends or perceptron"
-    )  # fmt: skip
-    passed = [line for line in told.splitlines() if " PASSED" in line]
-    for new in ("dice", "device-list", "test_registry", "toy", "reference", "perceptron"):
-        assert any(new in line for line in passed), told
+def test_the_conformance_tests_try_them(answers):
+    for new in ("dice", "device-list", "edge-list", "toy", "reference", "perceptron"):
+        assert any(new in test for test in answers.passed), answers.told
+    assert answers.status_of_tests() == 0, answers.told

@@ -85,7 +85,7 @@ def tiny() -> onnx.ModelProto:
 def scripts(tmp_path_factory):
     """The folder of the commands: a wheel of this tree, beside libraries that are here already."""
     made = tmp_path_factory.mktemp("installed")
-    source, built, fresh = made / "source", made / "built", made / "fresh"
+    source, fresh = made / "source", made / "fresh"
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "requirements.txt"):
         shutil.copy(ROOT / name, source)
@@ -94,17 +94,14 @@ def scripts(tmp_path_factory):
     for name in ("placement", "profiling", "studio", "pages", "assets", ".streamlit"):
         shutil.copytree(ROOT / name, source / name, ignore=caches)
     before = files_in(source)
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
-    offline = ("--no-deps", "--no-index")
-    build = ("wheel", *offline, "--no-build-isolation", "--wheel-dir", str(built), str(source))
-    subprocess.run((*pip, *build), check=True)
-    assert files_in(source) == before, "building leaves files in the source"
     venv.create(fresh, with_pip=False, symlinks=True)
     inside = Path(sysconfig.get_path("purelib", vars={"base": fresh, "platbase": fresh}))
     (inside / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    wheel = next(built.glob("*.whl"))
     python = fresh / "bin" / "python"
-    subprocess.run((*pip, "--python", python, "install", *offline, wheel), check=True)
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+    offline = ("--no-deps", "--no-index", "--no-build-isolation")
+    subprocess.run((*pip, "--python", python, "install", *offline, source), check=True)
+    assert files_in(source) == before, "building leaves files in the source"
     return python.parent
 
 

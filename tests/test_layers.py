@@ -119,9 +119,12 @@ def imported_by(module: str, *, at_once: bool) -> tuple[str, ...]:
 def imports(tree: ast.AST, *, at_once: bool) -> Iterator[str]:
     """Dotted names that a tree imports: all of them, or those that run when it is imported."""
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):
+            # Imports are statements, which stand in no expression.
+            continue
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
-        if at_once and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if at_once and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -222,17 +225,19 @@ def private_names(tree: ast.AST) -> Iterator[str]:
 
     Names of instances are not followed, as nobody can tell whose they are.
     """
-    meant = dict[str, str]()
-    for node in ast.walk(tree):
+    meant, nodes = dict[str, str](), list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             meant |= {a.asname or a.name: f"{module}{a.name}" for a in node.names}
     used = set(meant.values())
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "setattr":
             *target, _ = (ast.unparse(argument).strip("'") for argument in node.args)
             name = ".".join(target)
         elif isinstance(node, ast.Attribute) and is_private(node.attr):
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                continue
             name = ast.unparse(node)
         else:
             continue
@@ -249,23 +254,28 @@ def owner(name: str) -> str:
     """The folder to which a private module or name belongs; none for a public one."""
     parts = name.split(".")
     first = next((i for i, part in enumerate(parts) if is_private(part)), 0)
-    folders = (parts[:i] for i in range(first, 0, -1))
-    return next((".".join(folder) for folder in folders if ROOT.joinpath(*folder).is_dir()), "")
+    folders = (".".join(parts[:i]) for i in range(first, 0, -1))
+    return next((folder for folder in folders if is_folder(folder)), "")
 
 
-def strangers_names(path: Path) -> list[str]:
+@functools.cache
+def is_folder(name: str) -> bool:
+    return ROOT.joinpath(*name.split(".")).is_dir()
+
+
+def strangers_names(path: Path, tree: ast.AST) -> list[str]:
     """What a file uses of what is private to a folder that is not its own, nor around its own."""
     here = f"{folder_of(path)}."
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     return [name for name in private_names(tree) if not here.startswith(f"{owner(name)}.")]
 
 
 def test_what_is_private_stays_in_its_folder_and_in_the_tests_of_that_folder():
     """A name that tests of other folders need is public; benchmarks may measure inner parts."""
-    paths = [path for module, path in MODULES.items() if not module.startswith("benchmarks.")]
-    paths += (ROOT / "tests").rglob("*.py")
-    found = {str(path.relative_to(ROOT)): strangers_names(path) for path in paths}
-    assert {path: names for path, names in found.items() if names} == {}
+    ours = [module for module in MODULES if not module.startswith("benchmarks.")]
+    found = {MODULES[module]: strangers_names(MODULES[module], tree_of(module)) for module in ours}
+    for path in (ROOT / "tests").rglob("*.py"):
+        found[path] = strangers_names(path, ast.parse(path.read_text(encoding="utf-8")))
+    assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
 
 
 def test_private_names_are_seen_however_they_are_used():

@@ -1,6 +1,6 @@
 """How much is tried: in `make test` enough to notice what breaks, in `make fuzz` all there is.
 
-Over Ray hosts both try all there is: what `TRY_ALL` says.
+`make test-hosts` tries all there is over Ray hosts: what `TRY_ALL` says.
 """
 
 import os

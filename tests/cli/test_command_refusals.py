@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from placement.loaders import load
 from tests.command import canonical, refused
 from tests.instances import canonical_file
 
@@ -81,8 +82,18 @@ def link(**fields):
     ],
 )
 def test_absurd_numbers_in_a_problem_file_get_one_line(canonical, change, words):
+    """In the words of the loader, which the command line prints as they are."""
     canonical.write_text(json.dumps({**canonical_file(), **change}))
-    assert words in refused("place", canonical)
+    with pytest.raises(ValueError) as error:
+        load(str(canonical))
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_what_a_loader_refuses_is_what_is_printed(canonical):
+    canonical.write_text(json.dumps({**canonical_file(), **tensor(bytes=HUGE)}))
+    with pytest.raises(ValueError) as error:
+        load(str(canonical))
+    assert str(error.value) in refused("place", canonical)
 
 
 @pytest.mark.parametrize("field", ["memory_bytes", "flops_per_s", "memory_bytes_per_s"])

@@ -13,6 +13,22 @@ SIZES = ("--dim", "batch=1", "--dim", "length=2", "--dim", "depth=1")
 SMALL = ("rnnlm:training", *SIZES, "--machine", "null-2", "--analytic")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def captured_once():
+    """On a virtual clock nothing is trained: the network stays as it was."""
+    load, captured = pl.load, {}
+
+    def loaded(source, dims=None):
+        key = source, *sorted((dims or {}).items())
+        if key not in captured:
+            captured[key] = load(source, dims)
+        return captured[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pl, "load", loaded)
+        yield
+
+
 def test_training_on_a_virtual_clock_says_so(capsys):
     assert main(["train", *SMALL, "--placer", "heft", "--steps", "12", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from pages.ui import canvas
 from placement.core.graph import Graph, Op, Tensor
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -93,3 +94,16 @@ def graph_named(name: str) -> Graph:
     from placement import loaders
 
     return loaders.load(name).graph
+
+
+def all_groups(graph: Graph) -> frozenset[str]:
+    return frozenset(g.id for g in canvas.scope_tree(graph).groups[1:])
+
+
+def hashes_of_views() -> list[str]:
+    """What the browser would keep four views under: of two graphs, at first sight and opened."""
+    return [
+        canvas.build_view(graph, expanded).hash
+        for graph in (blocks(), wide())
+        for expanded in (canvas.default_expanded(graph), all_groups(graph))
+    ]

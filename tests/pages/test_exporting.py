@@ -16,9 +16,9 @@ from placement.exporters import exporter, exporters
 from studio import editing
 from studio.jobs import command_line
 from studio.project import store
-from tests.loaders.test_huggingface import TINY
 from tests.pages.going import go
 from tests.pages.test_pages import APP, checked, finished_run, texts
+from tests.pages.test_weightless import DIMS
 from tests.workloads import diamond, node, workload
 
 
@@ -143,13 +143,10 @@ def test_a_workload_says_why_it_has_no_model_to_export(tmp_path):
     assert export.content(project, "csv", frozenset()).startswith(b"op,kind,")
 
 
-def test_a_configuration_is_exported_by_its_layers(tmp_path):
+def test_a_configuration_is_exported_by_its_layers(configuration):
     """In the formats of servers of language models, which need no weights."""
-    path = tmp_path / "tiny" / "config.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(TINY))
     project = store.create()
-    project.change(model_kind="path", model=str(path), machine="null-2")
+    project.change(model_kind="path", model=str(configuration), machine="null-2", dims=DIMS)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.session_state["export-open"] = True
@@ -161,7 +158,7 @@ def test_a_configuration_is_exported_by_its_layers(tmp_path):
         app = checked(app.selectbox(key="export-format").set_value(name).run())
         assert said in texts(app), name
     found = json.loads(export.content(project, "vllm-layers", frozenset()))
-    assert (found["layers"], found["num_hidden_layers"]) == ("model.layers", 3)
+    assert (found["layers"], found["num_hidden_layers"]) == ("model.layers", 1)
 
 
 def test_file_names_are_safe(squeezenet):

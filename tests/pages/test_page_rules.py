@@ -128,7 +128,8 @@ def test_a_hundred_expressions_without_end_have_one_budget_and_are_paid_for_once
     assert questions == [99]
 
 
-def test_a_project_of_a_hundred_slow_rules_is_imported_and_shown(project, questions):
+def test_a_project_of_a_hundred_slow_rules_is_imported_and_shown(project, questions, monkeypatch):
+    monkeypatch.setattr(regexes, "BUDGET_S", 0.5)
     content = (HOSTILE / "redos100.zip").read_bytes()
     imported = archive.unpack(content, lambda path, dims: pl.load(path, dict(dims)))
     assert questions == [100]

@@ -49,8 +49,8 @@ def server(tmp_path_factory):
 
 @contextmanager
 def running(folder, *options: str) -> Iterator[int]:
-    """A studio with a home of its own; its port."""
-    server = Server(folder / "home", folder / "log", options=options)
+    """A studio with a home of its own, started in a folder that is not its own; its port."""
+    server = Server(folder / "home", folder / "log", options=options, folder=folder)
     try:
         server.start()
         yield server.port
@@ -228,14 +228,11 @@ def test_a_person_may_name_further_addresses(tmp_path):
         assert asked(port).status == 403
 
 
-def test_the_protection_does_not_depend_on_where_one_stands(tmp_path):
-    server = Server(tmp_path / "home", tmp_path / "log", folder=tmp_path)
-    try:
-        url = server.start()
-        with urllib.request.urlopen(url, timeout=30) as page:
-            assert page.headers["X-Frame-Options"] == "DENY"
-        with urllib.request.urlopen(f"{url}/_stcore/host-config", timeout=30) as told:
-            assert json.load(told)["allowedOrigins"] == []
-        assert shaken(server.port, Host="evil.example:{port}", Origin="http://evil.example") == 403
-    finally:
-        server.stop()
+def test_the_protection_does_not_depend_on_where_one_stands(server):
+    """The server of this module stands in a folder of its own, those of tests/browser here."""
+    url = f"http://127.0.0.1:{server}"
+    with urllib.request.urlopen(url, timeout=30) as page:
+        assert page.headers["X-Frame-Options"] == "DENY"
+    with urllib.request.urlopen(f"{url}/_stcore/host-config", timeout=30) as told:
+        assert json.load(told)["allowedOrigins"] == []
+    assert shaken(server, Host="evil.example:{port}", Origin="http://evil.example") == 403

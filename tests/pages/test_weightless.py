@@ -13,20 +13,11 @@ from pages.ui.what_if import comparison
 from placement.core import formatting
 from studio import standings
 from studio.project import store
-from tests.loaders.test_huggingface import TINY
 from tests.pages.going import go
 
 APP = Path(__file__).parents[2] / "app.py"
 SAID = "No weights: predicted only"
 DIMS = {"task": "prefill", "batch": 3, "length": 4, "context": 16, "dtype": "bfloat16"}
-
-
-@pytest.fixture(scope="module")
-def configuration(tmp_path_factory):
-    """Of one layer; all tests open the same file, so that it is read once."""
-    path = tmp_path_factory.mktemp("tiny") / "config.json"
-    path.write_text(json.dumps({**TINY, "num_hidden_layers": 1}))
-    return path
 
 
 @pytest.fixture
@@ -110,7 +101,8 @@ def test_what_does_not_fit_is_said_once_with_the_way_out(too_large):
     go(app, "studio")
     place = next(button for button in app.button if button.label == "Place")
     assert place.disabled and "weights need" in place.help
-    project.change(dims={**DIMS, "dtype": "int4"})
+    # That int4 makes less of a model is shown in tests/placers; here there is room once more.
+    project.change(machine="null-2")
     app.run()
     assert not app.error and not app.exception
     assert not next(button for button in app.button if button.label == "Place").disabled

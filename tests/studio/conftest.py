@@ -3,6 +3,9 @@
 import pytest
 
 from studio.project import store
+from tests.studio.opened_once import opened_once
+
+__all__ = ["opened_once"]
 
 
 @pytest.fixture

@@ -9,14 +9,20 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from pages.ui.session.current import snapshot
 from studio.jobs import jobs
 from studio.jobs import kinds as tasks
 from studio.jobs.records import About
 from studio.project.files import read_json
+from tests.thorough import either
 
 ROOT = Path(__file__).parents[2]
-NUM_KILLS = 50
+# So many that each act comes first in one of the rounds, however slow this computer is.
+NUM_KILLS = either(20, 50)
+# Each such one of the workers is a real one.
+REAL = 10
 # An edit moves the op and what runs as one with it.
 MOST_MOVED = 4
 WRITER = """
@@ -161,6 +167,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.thorough
 def test_a_server_killed_at_any_moment_leaves_whole_files_and_all_it_told(tmp_path, monkeypatch):
     """Edits, undo, pins, rules, placements, fields, job starts, copies: as the pages do them."""
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
@@ -207,6 +214,7 @@ def ended(project, job_id):
     return jobs.read(project.folder, job_id)
 
 
+@pytest.mark.thorough
 def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(project):
     """Mostly programs that write as workers do, for the sake of time, and some real workers."""
     moments, started = random.Random(3), []
@@ -222,7 +230,8 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
     seen = snapshot(project)
     before = (seen.placement.device_of, seen.shelf.items)
     for number in range(NUM_KILLS):
-        if number % 25 == 24:
+        is_real = number % REAL == REAL - 1
+        if is_real:
             argv = ["onnx-squeezenet", "--machine", "null-2", "--analytic", "--placer", "single"]
             job_id, patience_s = start("place", [*argv, "--jsonl"]), 1.5
         else:
@@ -232,7 +241,7 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
         os.killpg(read_json(project.folder / "jobs" / job_id / "job.json")["pid"], signal.SIGKILL)
         job = ended(project, job_id)
         # A real worker may have been quicker.
-        possible = ("interrupted", "done") if number % 25 == 24 else ("interrupted",)
+        possible = ("interrupted", "done") if is_real else ("interrupted",)
         assert job.status in possible and not job.num_garbled, job.message
         assert job.status == "done" or "start it again" in job.message
     assert list(jobs.listed(project.folder)) == started[::-1]

@@ -174,29 +174,21 @@ def _measure(
     names = [op.name for op in compiled.kernels.ops]
     if not names:
         return Measured(np.zeros(0), np.zeros(0), 0.0, 0.0)
+    starts: dict[str, Sequence[int]] = {"each": range(len(names)), "whole": [0]}
     # A device alone has one segment, and an accelerator keeps its values to itself.
-    is_cut = device.on_host and len(linked.devices) > 1 and len(names) >= FEWEST_TO_CUT
-    borders = [range(len(names)), [0], *([drawn_borders(len(names))] if is_cut else [])]
-    schedules = [_cut_at(device, names, starts) for starts in borders]
-    programs = [compiled.open(schedule, feeds) for schedule in schedules]
-    programs.append(compiled.unplaced(device, feeds))
-    nums = [*(len(schedule.segments) for schedule in schedules), 1]
-    lanes = [alone(program, device, num) for num, program in zip(nums, programs, strict=True)]
-    try:
-        singles, wholes, *cuts, unplaced = _timed(lanes, programs, beside)
-        fallen = programs[0].fallen
-    finally:
-        release(programs, lanes)
-    times_s, gaps_s = _of_segments(singles)
-    whole_s, unplaced_s = _steps_s(wholes), _steps_s(unplaced)
+    if device.on_host and len(linked.devices) > 1 and len(names) >= FEWEST_TO_CUT:
+        starts["cut"] = drawn_borders(len(names))
+    steps, fallen = _steps_of_each(compiled, device, names, starts, feeds, beside)
+    times_s, gaps_s = _of_segments(steps["each"])
+    whole_s, unplaced_s = _steps_s(steps["whole"]), _steps_s(steps["unplaced"])
     kernel_s = np.median(times_s, axis=0)
     gap_s = float(np.median(gaps_s)) if len(names) > 1 else 0.0
     one_call_s = float(np.median(whole_s))
     one_call_s -= min(moved_s(compiled.kernels, device, linked), MOST_MOVED * one_call_s)
     inside_s = call_overhead_s(kernel_s, one_call_s)
     call_s = more_s = inside_s + gap_s
-    if is_cut:
-        cut_s = surely_longer_s(_steps_s(cuts[0]), whole_s) / (nums[2] - 1)
+    if "cut" in steps:
+        cut_s = surely_longer_s(_steps_s(steps["cut"]), whole_s) / (len(starts["cut"]) - 1)
         more_s = max(call_s, min(cut_s, MOST_OF_STEP * one_call_s))
     # The one call has such an overhead, too.
     compute_s = as_one_call(kernel_s, inside_s, one_call_s - (more_s - call_s))
@@ -239,10 +231,32 @@ def _cut_at(device: Device, names: Sequence[str], starts: Sequence[int]) -> Sche
     return Schedule(tuple(Segment(device.name, tuple(names[a:b])) for a, b in pairs))
 
 
+def _steps_of_each(
+    compiled: Compiled,
+    device: Device,
+    names: Sequence[str],
+    starts: Mapping[str, Sequence[int]],
+    feeds: Mapping[str, Any],
+    beside: Siblings,
+) -> tuple[dict[str, list[Step]], Collection[int]]:
+    """Steps of programs turn by turn: one for each way to cut, by where its segments begin, and the
+    unplaced one; and which of `names` another provider computes."""
+    schedules = {what: _cut_at(device, names, begin) for what, begin in starts.items()}
+    programs = {what: compiled.open(schedule, feeds) for what, schedule in schedules.items()}
+    programs["unplaced"] = compiled.unplaced(device, feeds)
+    nums = {what: len(begin) for what, begin in starts.items()} | {"unplaced": 1}
+    lanes = [alone(program, device, nums[what]) for what, program in programs.items()]
+    try:
+        found = _timed(lanes, list(programs.values()), beside)
+        return dict(zip(programs, found, strict=True)), programs["each"].fallen
+    finally:
+        release(list(programs.values()), lanes)
+
+
 def _timed(
     lanes: Sequence[Carried], programs: Sequence[Program], beside: Siblings
 ) -> list[list[Step]]:
-    """Steps of each program, turn by turn."""
+    """Steps of each program, once all have warmed up."""
     for _ in range(WARMUP):
         taken_s = sum(
             safe_step(lane, program, TIMEOUT_S).seconds

@@ -4,7 +4,7 @@
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 #              (ROUNDS=100: as often as that, or until something is found)
 # make setup-hosts   what Ray clusters need, too (python -m placement hosts)
-# make test-hosts    what is over two Ray nodes on this computer; the last part of make test
+# make test-hosts    all that is over two Ray nodes on this computer; a part of it ends make test
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -52,7 +52,7 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 ifeq ($(TESTS),)
 check: lint $(VENV)/ready-for-hosts $(WEBGPU)/ready-to-test browser
 	$(MAKE) -j3 types webgpu all-tests
-	$(MAKE) test-hosts
+	$(MAKE) test-hosts TRY_ALL=
 else
 check: lint $(VENV)/compiled browser
 	$(PYTEST) $(TESTS)
@@ -101,8 +101,9 @@ webgpu: $(WEBGPU)/ready-to-test $(VENV)/compiled browser
 
 # After all else: what is lost when a host ends is noticed by the clock. Each of two processes has a
 # cluster of its own, for much of the time one waits.
+test-hosts: TRY_ALL = 1
 test-hosts: $(VENV)/ready-to-test $(VENV)/ready-for-hosts $(VENV)/compiled
-	TRY_ALL=1 $(PYTEST) -n 2 --dist worksteal tests/hosts
+	TRY_ALL=$(TRY_ALL) $(PYTEST) -n 2 --dist worksteal tests/hosts
 
 browser:
 	@sh tests/browser/find_chromium.sh

@@ -6,7 +6,6 @@ loaded again is another session: for a while after the first one's end those tha
 leave the project to whoever comes.
 """
 
-import functools
 import os
 import threading
 import time
@@ -39,13 +38,7 @@ class Claim(Struct, frozen=True):
 
 
 def this_server() -> str:
-    return _server(os.getpid())
-
-
-@functools.cache
-def _server(pid: int) -> str:
-    """By its number, for a process that forks has another one; the system is asked once."""
-    return f"{pid}-{psutil.Process(pid).create_time():.2f}"
+    return f"{os.getpid()}-{psutil.Process().create_time():.2f}"
 
 
 def holder(folder: Path) -> Claim | None:

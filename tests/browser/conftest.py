@@ -2,10 +2,12 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 import placement as pl
 from placement.api.machines import machine_for
@@ -165,7 +167,7 @@ def new_page(guest, studio_url, studio_log):
     """Open as many sessions of the studio as a test asks for; their errors fail the test.
 
     Each has a new project unless the path names one; a bare address would open the last one. It
-    begins where models are opened.
+    begins where models are opened. What `prepare` does to the page comes before it is loaded.
     """
     with _sessions(guest, studio_url, studio_log) as open_page:
         yield open_page
@@ -183,11 +185,15 @@ def _sessions(guest, studio_url, studio_log):
     pages, errors = [], []
     logged = studio_log.stat().st_size
 
-    def open_page(path: str = "model", *, bare: bool = False):
+    def open_page(
+        path: str = "model", *, bare: bool = False, prepare: Callable[[Page], object] | None = None
+    ):
         page = guest.new_page()
         pages.append(page)
         page.on("pageerror", lambda error: errors.append(f"page error: {error}"))
         page.on("console", lambda message: errors.extend(_error_in(message)))
+        if prepare is not None:
+            prepare(page)
         chosen = path if "project=" in path or bare else f"{path}?project=new"
         page.goto(f"{studio_url}/{chosen}")
         return page

@@ -12,15 +12,21 @@ EARLY = "globalThis.__placementCanvas?.probe?.('canvas', true)"
 HOST = "!!document.getElementById('placement-first-sight')"
 
 
-@pytest.fixture
-def held(new_page):
-    """The page of a placed project whose program does not begin before `let` is called."""
-    page = new_page()
+@pytest.fixture(scope="module")
+def placed(lasting_page):
+    """A project that has been drawn."""
+    page = lasting_page()
     drawn(page)
-    project, waiting = project_of(page), []
+    project = project_of(page)
     page.close()
-    page = new_page(f"model?project={project}")
-    page.goto("about:blank")
+    return project
+
+
+@pytest.fixture
+def held(new_page, placed):
+    """The page of a placed project whose program does not begin before `let` is called."""
+    # Somewhere that has no program.
+    page, project, waiting = new_page(f"_stcore/health?project={placed}"), placed, []
     page.route(ENTRY, lambda route: waiting.append(route))
 
     def let():

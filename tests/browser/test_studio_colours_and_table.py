@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from placement.drawing.colours.palette import colours
@@ -31,6 +32,12 @@ def layout(shown):
     ]
 
 
+@pytest.fixture(scope="module")
+def lasting(lasting_page):
+    """The page of a model; only colours and the selection are changed on it."""
+    return lasting_page()
+
+
 def closed(page):
     """The picture with all blocks closed, all of it in sight."""
     drawn(page)
@@ -40,7 +47,8 @@ def closed(page):
     page.wait_for_timeout(400)
 
 
-def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(page):
+def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(lasting):
+    page = lasting
     closed(page)
     legend = page.locator(".legend")
     choose(page, "Colour by", "Time")
@@ -93,8 +101,8 @@ def test_a_timeline_is_hatched_at_once_and_plain_again(new_page):
     expect(page.locator(".gantt .hatching")).to_have_count(0)
 
 
-def test_the_table_and_the_picture_share_one_selection(new_page):
-    page = new_page()
+def test_the_table_and_the_picture_share_one_selection(lasting):
+    page = lasting
     page.set_viewport_size({"width": 1440, "height": 1700})
     closed(page)
     page.get_by_text("Table of ops").click()

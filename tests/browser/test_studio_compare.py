@@ -81,7 +81,7 @@ def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     # After another tab all sliders stand where they were left, and untouched ones at no change.
     sliders = page.get_by_role("slider", name=re.compile("^Speed of"))
     stood = [SPEEDS.index(2.0), *[SPEEDS.index(1.0)] * 2]
-    for tab in ("", "Timeline", "Board"):
+    for tab in ("", "Board"):
         if tab:
             open_tab(page, tab)
             open_tab(page, "What if")

@@ -20,7 +20,7 @@ def desk(new_page):
 
 @pytest.fixture(scope="module")
 def lasting_desk(lasting_page):
-    """For tests that take back all that they begin."""
+    """For tests that take back all that they begin; the last one makes the move."""
     return opened(lasting_page)
 
 
@@ -56,48 +56,6 @@ def unchanged(page, before):
     now = drawn(page)
     assert now["counts"] == before["counts"] and now["pending"] == 0
     expect(page.get_by_role("button", name="Undo", exact=True).first).to_be_disabled()
-
-
-def test_a_drag_over_a_device_shows_what_a_drop_there_does(desk):
-    node = select(desk, 1)
-    before, first = drawn(desk), score(desk).inner_text()
-    device = elsewhere(desk, node)
-    chip = middle(desk.locator(CHIPS).nth(device).bounding_box())
-    axis = desk.locator(".gantt").first.get_attribute("data-to")
-    desk.mouse.move(node["x"], node["y"])
-    desk.mouse.down()
-    desk.mouse.move(*chip, steps=4)
-    # What is dragged has words of its own, which hide nothing of the device.
-    words, tile = (
-        desk.locator(part).bounding_box()
-        for part in (".canvas .ghost", f"{CHIPS}[data-device='{device}']")
-    )
-    assert words["y"] >= tile["y"] + tile["height"]
-    told = told_after(desk)
-    assert score(desk).inner_text() == first
-    assert desk.locator(".gantt").first.get_attribute("data-to") == axis
-    # Off the device again, nothing is foretold; Escape ends the drag.
-    desk.mouse.move(chip[0], chip[1] + 200)
-    expect(desk.locator(FORECAST)).to_be_hidden()
-    desk.mouse.move(*chip)
-    assert told_after(desk) == told
-    desk.keyboard.press("Escape")
-    desk.mouse.up()
-    # A pointer that rests on a chip is told again.
-    desk.mouse.move(chip[0], chip[1] + 200)
-    unchanged(desk, before)
-
-    desk.mouse.move(node["x"], node["y"])
-    desk.mouse.down()
-    desk.mouse.move(*chip, steps=4)
-    desk.mouse.up()
-    until(desk, "p.counts.join() !== given", ",".join(map(str, before["counts"])))
-    number, unit = told.split()
-    expect(score(desk)).to_have_text(re.compile(rf"^[\d.]+ {unit}$|^[\d.]+ \S+$"))
-    said = desk.locator('[class*="st-key-last-edit"]')
-    expect(said).to_contain_text(re.compile(rf"→ {re.escape(number)} {unit}"))
-    expect(desk.locator(PAST)).to_have_attribute("d", re.compile("^M"))
-    assert float(desk.locator(".gantt").first.get_attribute("data-to")) >= float(axis)
 
 
 def test_a_key_shows_while_it_is_held_and_moves_when_let_go(desk):
@@ -225,3 +183,46 @@ def test_the_box_holds_what_stands_against_a_move(lasting_desk):
     assert inner["x"] + inner["width"] <= outer["x"] + outer["width"]
     chip.blur()
     expect(lasting_desk.locator(FORECAST)).to_be_hidden()
+
+
+def test_a_drag_over_a_device_shows_what_a_drop_there_does(lasting_desk):
+    desk = lasting_desk
+    node = select(desk, 1)
+    before, first = drawn(desk), score(desk).inner_text()
+    device = elsewhere(desk, node)
+    chip = middle(desk.locator(CHIPS).nth(device).bounding_box())
+    axis = desk.locator(".gantt").first.get_attribute("data-to")
+    desk.mouse.move(node["x"], node["y"])
+    desk.mouse.down()
+    desk.mouse.move(*chip, steps=4)
+    # What is dragged has words of its own, which hide nothing of the device.
+    words, tile = (
+        desk.locator(part).bounding_box()
+        for part in (".canvas .ghost", f"{CHIPS}[data-device='{device}']")
+    )
+    assert words["y"] >= tile["y"] + tile["height"]
+    told = told_after(desk)
+    assert score(desk).inner_text() == first
+    assert desk.locator(".gantt").first.get_attribute("data-to") == axis
+    # Off the device again, nothing is foretold; Escape ends the drag.
+    desk.mouse.move(chip[0], chip[1] + 200)
+    expect(desk.locator(FORECAST)).to_be_hidden()
+    desk.mouse.move(*chip)
+    assert told_after(desk) == told
+    desk.keyboard.press("Escape")
+    desk.mouse.up()
+    # A pointer that rests on a chip is told again.
+    desk.mouse.move(chip[0], chip[1] + 200)
+    unchanged(desk, before)
+
+    desk.mouse.move(node["x"], node["y"])
+    desk.mouse.down()
+    desk.mouse.move(*chip, steps=4)
+    desk.mouse.up()
+    until(desk, "p.counts.join() !== given", ",".join(map(str, before["counts"])))
+    number, unit = told.split()
+    expect(score(desk)).to_have_text(re.compile(rf"^[\d.]+ {unit}$|^[\d.]+ \S+$"))
+    said = desk.locator('[class*="st-key-last-edit"]')
+    expect(said).to_contain_text(re.compile(rf"→ {re.escape(number)} {unit}"))
+    expect(desk.locator(PAST)).to_have_attribute("d", re.compile("^M"))
+    assert float(desk.locator(".gantt").first.get_attribute("data-to")) >= float(axis)

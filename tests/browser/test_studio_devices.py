@@ -3,13 +3,22 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.browser.studio import choose, drawn, go, settled
+from tests.browser.studio import choose, settled
 
 
 def picked(page, what):
     return page.locator(f'.machine [data-pick="{what}"]')
+
+
+@pytest.fixture(scope="module")
+def lasting(lasting_page):
+    """The page of a new project; each test chooses a machine of its own."""
+    page = lasting_page("devices")
+    settled(page)
+    return page
 
 
 def fill(page, label, value):
@@ -21,9 +30,8 @@ def fill(page, label, value):
     field.press("Enter")
 
 
-def test_a_device_and_a_link_are_picked_and_changed_in_a_copy(page, tmp_path):
-    drawn(page)
-    go(page, "Devices")
+def test_a_device_and_a_link_are_picked_and_changed_in_a_copy(lasting):
+    page = lasting
     measure = page.get_by_role("button", name="Measure this model").bounding_box()
     assert measure["y"] + measure["height"] <= page.viewport_size["height"], "it is in sight"
     choose(page, "Machine", "pcie-4gpu")
@@ -53,7 +61,8 @@ def test_a_device_and_a_link_are_picked_and_changed_in_a_copy(page, tmp_path):
     expect(page.get_by_role("spinbutton", name="GB per second", exact=True)).to_have_value("40")
 
 
-def test_names_of_a_machine_file_are_text_and_many_hosts_are_boxes(page, tmp_path):
+def test_names_of_a_machine_file_are_text_and_many_hosts_are_boxes(lasting, tmp_path):
+    page = lasting
     evil = "<img src=x onerror=alert(1)>"
     names = [evil, *(f"gpu:{i}" for i in range(1, 32))]
     devices = [
@@ -80,8 +89,6 @@ def test_names_of_a_machine_file_are_text_and_many_hosts_are_boxes(page, tmp_pat
     ]
     path = tmp_path / "hosts.json"
     path.write_text(json.dumps({"name": "hosts", "devices": devices, "links": links}))
-    drawn(page)
-    go(page, "Devices")
     settled(page)
     page.get_by_test_id("stMain").locator('input[type="file"]').first.set_input_files(str(path))
     expect(page.locator(".machine .host")).to_have_count(4)

@@ -21,7 +21,10 @@ from tests.browser.studio import (
 )
 
 
-def test_open_place_edit_undo_and_run(page):
+def test_open_place_edit_undo_and_run(new_page, timed):
+    """With times that are there; those of the file below are measured when it is run."""
+    timed("onnx-squeezenet")
+    page = new_page()
     drawn(page)
     choose(page, "Sample", "onnx-squeezenet")
     expect(page.get_by_text("onnx-squeezenet (66 ops)").first).to_be_visible()

@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from pages.ui.session.current import snapshot
@@ -17,13 +18,33 @@ def give(page, path):
     page.locator(FIELD).set_input_files(str(path))
 
 
-def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
-    new_page, studio, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
-    page = new_page("")
+@pytest.fixture(scope="module")
+def lasting(lasting_page):
+    """The Studio page of a new project, at rest; only the last test changes it."""
+    page = lasting_page("")
     drawn(page)
     settled(page)
+    return page
+
+
+def test_what_the_button_opens_does_not_lie_under_its_tip(lasting):
+    page = lasting
+    button = page.get_by_role("button", name="Open a placement", exact=True)
+    button.hover()
+    tip = page.get_by_role("tooltip")
+    expect(tip).to_be_visible()
+    button.click()
+    expect(page.locator(FIELD)).to_be_attached()
+    expect(tip).to_be_hidden()
+    button.click()
+    expect(page.locator(FIELD)).to_have_count(0)
+
+
+def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
+    lasting, studio, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+    page = lasting
     before = snapshot(store.find(project_of(page)))
     former = before.named.name
     page.get_by_test_id("stExpander").filter(has_text="Export").locator("summary").click()
@@ -40,7 +61,7 @@ def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
     # It was a step as an edit is; all of the page goes back with it and comes again.
     board = page.get_by_text(re.compile("The placement on the screen: "))
     open_tab(page, "Board")
-    for key, name in (("Control+z", former), ("Control+y", "mine")) * 2:
+    for key, name in (("Control+z", former), ("Control+y", "mine")):
         settled(page)
         page.keyboard.press(key)
         expect(shown).to_have_value(name)
@@ -51,18 +72,3 @@ def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
     give(page, path)
     expect(page.locator(".st-key-notices")).to_contain_text("it uses device 'cuda:7'")
     assert snapshot(store.find(project_of(page))).placement == before.placement
-
-
-def test_what_the_button_opens_does_not_lie_under_its_tip(new_page):
-    page = new_page("")
-    drawn(page)
-    settled(page)
-    button = page.get_by_role("button", name="Open a placement", exact=True)
-    button.hover()
-    tip = page.get_by_role("tooltip")
-    expect(tip).to_be_visible()
-    button.click()
-    expect(page.locator(FIELD)).to_be_attached()
-    expect(tip).to_be_hidden()
-    button.click()
-    expect(page.locator(FIELD)).to_have_count(0)

@@ -13,7 +13,6 @@ from tests.browser.studio import (
     PROBE,
     drawn,
     open_tab,
-    project_of,
     score,
     select,
     settled,
@@ -33,6 +32,7 @@ STROKE = 24
 PROJECTORS = ((960, 600), (1280, 720))
 # Everything that is written into the graph, with its box on the screen.
 WRITTEN = """() => {
+if (globalThis.written) return;
 globalThis.written = [];
 const write = CanvasRenderingContext2D.prototype.fillText;
 CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
@@ -63,14 +63,32 @@ def presented(new_page):
 
 
 @pytest.fixture(scope="module")
-def lasting(lasting_page):
-    """For tests that look and change no more than the window, or change it last."""
+def only_looked_at(lasting_page):
     return opened(lasting_page)
 
 
-def opened(new_page):
-    """A new project in the presenter's view, at rest."""
-    page = new_page("?project=new&present")
+@pytest.fixture
+def lasting(only_looked_at):
+    """For tests that look, walk and change no more than the window: the next one finds the first
+    step in a window of the usual size, and nothing selected."""
+    yield only_looked_at
+    only_looked_at.emulate_media(color_scheme="light")
+    only_looked_at.set_viewport_size({"width": 1440, "height": 900})
+    only_looked_at.keyboard.press("Home")
+    expect(only_looked_at.locator(".bar .at")).to_contain_text("0 / ")
+    until(only_looked_at, "p.numSelected === 0 && !p.dark")
+    settled(only_looked_at)
+
+
+@pytest.fixture(scope="module")
+def many_devices(lasting_page, project_about):
+    """Two hosts with eighteen devices; only the last test changes what is seen of them."""
+    return opened(lasting_page, f"{project_about(machine='two-hosts-16gpu')}&present")
+
+
+def opened(new_page, address="?project=new&present"):
+    """A project in the presenter's view, at rest."""
+    page = new_page(address)
     drawn(page)
     settled(page)
     expect(told(page)).to_contain_text("follows the critical path")
@@ -90,8 +108,8 @@ def pixels(page):
     return np.asarray(Image.open(BytesIO(page.screenshot())).convert("RGB"), dtype=float)
 
 
-def test_a_clicker_and_arrows_lead_along_the_critical_path(presented):
-    page, said = presented, [told(presented).inner_text()]
+def test_a_clicker_and_arrows_lead_along_the_critical_path(lasting):
+    page, said = lasting, [told(lasting).inner_text()]
     for number, key in enumerate(("PageDown", "ArrowRight", "PageDown"), 1):
         page.keyboard.press(key)
         expect(page.locator(".bar .at")).to_contain_text(f"{number} / ")
@@ -136,9 +154,7 @@ def test_with_the_tab_steps_a_clicker_steps_the_method(presented):
     expect(page.locator(".player[data-at='0']")).to_be_visible()
     on = page.locator(".walks [aria-pressed=true]")
     expect(on).to_have_text("Method heft")
-    for number, (width, height) in enumerate(
-        ((1280, 720), (1024, 768), (960, 600), (1440, 900)), 1
-    ):
+    for number, (width, height) in enumerate(((960, 600), (1440, 900)), 1):
         page.set_viewport_size({"width": width, "height": height})
         page.keyboard.press("PageDown" if number % 2 else "ArrowRight")
         expect(page.locator(".bar .at")).to_contain_text(f"{number + 1} / ")
@@ -177,8 +193,8 @@ def test_a_click_in_the_dock_leaves_the_keys_to_the_presenter(presented):
     page = presented
     keys, hidden = page.locator(".bar .keys"), ("Show the dock alone", "Show the graph above")
 
-    def walk():
-        for key, at in (("ArrowRight", 1), ("PageDown", 2), ("Home", 0)):
+    def walk(on):
+        for key, at in ((on, 1), ("Home", 0)):
             page.keyboard.press(key)
             expect(page.locator(".bar .at")).to_contain_text(f"{at} / ", timeout=20_000)
             settled(page)
@@ -188,21 +204,21 @@ def test_a_click_in_the_dock_leaves_the_keys_to_the_presenter(presented):
         expect(keys).not_to_be_visible()
         assert not page.evaluate(FRAMED), "no frame lies around the page"
 
+    for press in (*hidden, "Fold the dock"):
+        page.get_by_role("button", name=press).click()
+        walk("PageDown")
     for tab in ("Timeline", "Run"):
-        for press in (*hidden, "Fold the dock"):
-            page.get_by_role("button", name=press).click()
-            walk()
         open_tab(page, tab)
-        walk()
+        walk("ArrowRight")
     page.get_by_role("button", name=hidden[0]).click()
     open_tab(page, "Memory")
     settled(page)
-    walk()
+    walk("ArrowRight")
     page.locator("label").filter(has_text="Show up to the limit").click()
     settled(page)
-    walk()
+    walk("ArrowRight")
     page.mouse.click(1400, 24)
-    walk()
+    walk("PageDown")
 
 
 # By tab, what is in it once it is drawn.
@@ -332,20 +348,23 @@ def test_a_digit_that_moves_nothing_says_why(lasting):
     until(page, "p.status === 'There is no device 9: they are 1 to 2'")
 
 
-def test_what_a_held_digit_foretells_is_written_large(presented):
-    page = presented
+def test_what_a_held_digit_foretells_is_written_large(lasting):
+    page = lasting
     page.keyboard.press("PageDown")
     found = until(page, "p.numSelected > 0")
-    page.keyboard.down(str(1 + found["counts"].index(min(found["counts"]))))
+    digit = str(1 + found["counts"].index(min(found["counts"])))
+    page.keyboard.down(digit)
     told_of = page.locator(".forecast .score")
     expect(told_of).to_be_visible()
     size = told_of.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
     assert size == pytest.approx(1.5 * 14)
     page.keyboard.press("Escape")
+    page.keyboard.up(digit)
+    assert drawn(page)["counts"] == found["counts"]
 
 
-def test_the_arrow_down_begins_at_what_the_step_shows(presented):
-    page = presented
+def test_the_arrow_down_begins_at_what_the_step_shows(lasting):
+    page = lasting
     page.keyboard.press("End")
     shown = until(page, "p.numSelected > 0")
     at = [node["id"] for node in shown["nodes"] if node["selected"] != "0"]
@@ -354,10 +373,10 @@ def test_the_arrow_down_begins_at_what_the_step_shows(presented):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_hatches_never_strike_out_names(new_page, scheme):
-    page = new_page("?project=new&present")
+def test_hatches_never_strike_out_names(lasting, scheme):
+    page = lasting
     page.emulate_media(color_scheme=scheme)
-    drawn(page)
+    until(page, "p.dark === given", scheme == "dark")
     settled(page)
     page.evaluate(WRITTEN)
     plain = (page.evaluate(REDRAW, False), pixels(page))[1]
@@ -379,9 +398,9 @@ def test_hatches_never_strike_out_names(new_page, scheme):
     assert struck.max() > 2 * STROKE, "there are hatches"
 
 
-def test_names_in_the_picture_are_larger_than_at_a_desk(new_page, presented):
+def test_names_in_the_picture_are_larger_than_at_a_desk(new_page, lasting):
     sizes = []
-    for page in (new_page(""), presented):
+    for page in (new_page(""), lasting):
         drawn(page)
         settled(page)
         page.evaluate(WRITTEN)
@@ -390,27 +409,25 @@ def test_names_in_the_picture_are_larger_than_at_a_desk(new_page, presented):
         size = np.median([one["size"] for one in written if one["text"] in names])
         sizes.append(size / drawn(page)["scale"])
     assert sizes[1] > 1.3 * sizes[0]
-    legend = presented.get_by_role("group", name="Legend").bounding_box()
-    lowest = max(node["y"] + node["h"] / 2 for node in drawn(presented)["nodes"])
+    legend = lasting.get_by_role("group", name="Legend").bounding_box()
+    lowest = max(node["y"] + node["h"] / 2 for node in drawn(lasting)["nodes"])
     assert lowest <= legend["y"], "no block stands behind the legend"
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("width", "height"), either(PROJECTORS[:1], PROJECTORS))
-def test_a_projector_of_few_pixels_has_large_names_too(new_page, width, height):
+def test_a_projector_of_few_pixels_has_large_names_too(new_page, project_about, width, height):
     """As many times larger than at a desk in the same window, from the first sight on."""
-    sizes, page = [], new_page("?project=new")
-    page.set_viewport_size({"width": width, "height": height})
-    drawn(page)
-    address = f"{page.url.partition('?')[0]}?project={project_of(page)}"
+    size, sizes, address = {"width": width, "height": height}, [], project_about()
     for view in ("", "&present"):
-        page.goto(f"{address}{view}")
+        page = new_page(f"{address}{view}", prepare=lambda page: page.set_viewport_size(size))
         drawn(page)
         settled(page)
         page.evaluate(WRITTEN)
         written = page.evaluate(REDRAW, bool(view))
         names = {node["label"] for node in drawn(page)["nodes"]}
         sizes.append(np.median([one["size"] for one in written if one["text"] in names]))
+        page.close()
     assert sizes[1] > 1.45 * sizes[0]
 
 
@@ -447,10 +464,11 @@ def test_another_window_shows_everything_until_somebody_zooms(presented):
     assert drawn(page)["scale"] == pytest.approx(zoomed)
 
 
-def test_all_cards_of_three_devices_are_whole(new_page, project_about):
-    page = new_page(f"{project_about(machine='two-hosts-16gpu')}&present")
+def test_all_cards_of_three_devices_are_whole(many_devices):
+    page = many_devices
     page.set_viewport_size({"width": 1280, "height": 720})
-    drawn(page)
+    until(page, "p.stage.left + p.stage.width <= 1280")
+    page.wait_for_timeout(300)
     settled(page)
     chips = page.locator(".canvas .chips")
     edge = chips.bounding_box()["x"] + chips.bounding_box()["width"]
@@ -483,7 +501,7 @@ def test_bars_are_hatched_as_their_devices_are_in_the_picture(lasting):
 
 def test_nothing_of_the_score_is_cut_in_half(lasting):
     """Also at 150 %, which is 960 x 600 of a screen of 1440 x 900."""
-    for width, height in ((960, 600), (1280, 720), (1440, 900)):
+    for width, height in ((960, 600), (1440, 900)):
         lasting.set_viewport_size({"width": width, "height": height})
         lasting.wait_for_timeout(300)
         row = lasting.locator(".st-key-desk-score")
@@ -524,7 +542,7 @@ def test_a_long_sentence_is_whole_in_every_window(lasting):
     page = lasting
     longer = "(one) => (one.textContent += ' 180 ms to 293 ms in 9 of 10 cases;'.repeat(3))"
     told(page).evaluate(longer)
-    for width, height in ((960, 600), (1024, 768), (1280, 720)):
+    for width, height in ((960, 600), (1280, 720)):
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(300)
         box = told(page).bounding_box()
@@ -538,10 +556,11 @@ def test_a_long_sentence_is_whole_in_every_window(lasting):
         expect(page.locator(".st-key-desk-dock .gantt .help")).not_to_be_visible()
 
 
-def test_devices_stay_apart_for_all_eyes(new_page, project_about):
+def test_devices_stay_apart_for_all_eyes(many_devices):
     """By colour or by hatch: as the swatches are drawn, for sixteen devices."""
-    page = new_page(f"{project_about(machine='two-hosts-16gpu')}&present")
-    drawn(page)
+    page = many_devices
+    page.set_viewport_size({"width": 1440, "height": 900})
+    until(page, "p.stage.left + p.stage.width > 1280")
     settled(page)
     found = page.locator(".chip .swatch")
     found.evaluate_all("(all) => all.forEach((one) => (one.textContent = ''))")
@@ -562,34 +581,36 @@ def test_devices_stay_apart_for_all_eyes(new_page, project_about):
         assert abs(a.mean() - b.mean()) > APART or strokes.mean() > SHARE, (i, j, strokes.mean())
 
 
-@pytest.mark.parametrize("opened", ["before", "meanwhile"])
-def test_after_its_end_nothing_keeps_the_larger_size(new_page, opened):
+def test_after_its_end_nothing_keeps_the_larger_size(new_page):
+    """Neither a board that was opened before, nor one that is opened meanwhile."""
     page = new_page("")
     drawn(page)
     open_tab(page, "Board")
     settled(page)
     small = sizes_of(page)
-    if opened == "meanwhile":
-        open_tab(page, "History")
+    for opened in ("before", "meanwhile"):
+        if opened == "meanwhile":
+            open_tab(page, "History")
+            settled(page)
+        page.get_by_role("button", name="Present").click()
+        expect(told(page)).to_be_visible()
         settled(page)
-    page.get_by_role("button", name="Present").click()
-    expect(told(page)).to_be_visible()
-    settled(page)
-    if opened == "meanwhile":
-        open_tab(page, "Board")
+        if opened == "meanwhile":
+            open_tab(page, "Board")
+            settled(page)
+            sizes_of(page)
+        page.evaluate(WATCH)
+        page.get_by_role("button", name="Leave").click()
+        expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
         settled(page)
-        sizes_of(page)
-    page.evaluate(WATCH)
-    page.get_by_role("button", name="Leave").click()
-    expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
-    settled(page)
-    assert not page.evaluate("globalThis.grown"), "once small, letters stay so"
-    # A busy computer draws the board some seconds after the rest; what stays large stays for good.
-    for _ in range(20):
-        if (found := sizes_of(page)) == small:
-            break
-    assert found[0] == small[0], "marks of help are as wide as before"
-    assert found[1] == small[1], "the board is drawn as before"
+        assert not page.evaluate("globalThis.grown"), "once small, letters stay so"
+        # A busy computer draws the board some seconds after the rest; what stays large stays for
+        # good.
+        for _ in range(20):
+            if (found := sizes_of(page)) == small:
+                break
+        assert found[0] == small[0], "marks of help are as wide as before"
+        assert found[1] == small[1], "the board is drawn as before"
 
 
 # Notes where the page's letters become larger: what is made in that moment would stay large.
@@ -633,16 +654,17 @@ def test_every_name_in_sight_is_half_as_large_again_as_at_a_desk(
     new_page, project_about, width, height
 ):
     """In the picture, whose blocks are folded until there is a name to read, and beside lanes."""
-    page = new_page(project_about(machine="desktop-2x24gb", model="onnx-squeezenet"))
-    page.set_viewport_size({"width": width, "height": height})
-    address, lanes_px = page.url, []
+    address = project_about(machine="desktop-2x24gb", model="onnx-squeezenet")
+    size, lanes_px = {"width": width, "height": height}, []
     for view in ("", "&present"):
-        page.goto(f"{address}{view}")
+        page = new_page(f"{address}{view}", prepare=lambda page: page.set_viewport_size(size))
         drawn(page)
         settled(page)
         gantt = page.locator(".st-key-desk-dock .gantt").first
         expect(gantt.locator(".row:not(.link)")).to_have_count(3)
         lanes_px.append(gantt.evaluate(WORDS_PX))
+        if not view:
+            page.close()
     assert lanes_px[1] > 1.4 * lanes_px[0], "to whole pixels"
     page.evaluate(WRITTEN)
     written = page.evaluate(REDRAW, True)
@@ -653,7 +675,7 @@ def test_every_name_in_sight_is_half_as_large_again_as_at_a_desk(
     assert np.median(sizes) > 1.45 * 9 and min(sizes) > 1.45 * 7.5
 
 
-SIZES = ((1440, 900), (1280, 720), (1024, 768), (960, 600))
+SIZES = ((1440, 900), (960, 600))
 
 
 def test_blocks_in_a_row_fill_their_wide_place_and_names_are_whole(

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.studio import (
@@ -14,6 +15,8 @@ from tests.browser.studio import (
     settled,
     until,
 )
+
+NOTICE = "This project is open in another session"
 
 
 def test_two_sessions_do_not_disturb_each_other(new_page):
@@ -31,15 +34,35 @@ def test_two_sessions_do_not_disturb_each_other(new_page):
     expect(one.get_by_text("Changes by hand").first).to_be_visible()
 
 
-def test_a_second_session_of_a_project_says_so_and_can_copy_it(new_page):
-    one = new_page()
+@pytest.fixture(scope="module")
+def both(lasting_page):
+    """Two pages of one project, of which the first may edit it; of the tests in this order one
+    leaves both, the next one ends with a copy in the second, and the last one closes the first."""
+    one = lasting_page()
+    drawn(one)
+    two = lasting_page(f"?project={project_of(one)}")
+    drawn(two)
+    return one, two
+
+
+def test_a_reload_keeps_the_project_from_a_window_that_looks_on(both):
+    one, two = both
+    expect(two.get_by_text(NOTICE).first).to_be_visible()
+    one.reload()
+    drawn(one)
+    # Longer than it takes the other window to look whether the project is free.
+    one.wait_for_timeout(5000)
+    expect(one.get_by_text(NOTICE)).to_have_count(0)
+    expect(two.get_by_text(NOTICE).first).to_be_visible()
+
+
+def test_a_second_session_of_a_project_says_so_and_can_copy_it(both):
+    one, two = both
     start = drawn(one)["counts"]
     project = project_of(one)
-    two = new_page(f"?project={project}")
-    drawn(two)
-    notice = "This project is open in another session"
-    expect(two.get_by_text(notice).first).to_be_visible()
-    expect(one.get_by_text(notice)).to_have_count(0)
+    assert project_of(two) == project
+    expect(two.get_by_text(NOTICE).first).to_be_visible()
+    expect(one.get_by_text(NOTICE)).to_have_count(0)
     node = drawn(two)["nodes"][0]
     two.mouse.click(node["x"], node["y"])
     two.keyboard.press("2")
@@ -47,33 +70,17 @@ def test_a_second_session_of_a_project_says_so_and_can_copy_it(new_page):
     one.keyboard.press("1")
     assert drawn(two)["counts"] == start
     two.get_by_role("button", name="Open a copy").click()
-    expect(two.get_by_text(notice)).to_have_count(0)
+    expect(two.get_by_text(NOTICE)).to_have_count(0)
     assert project_of(two) != project
 
 
-def test_a_project_is_free_again_when_its_tab_is_closed(new_page):
-    one = new_page()
-    drawn(one)
-    project = project_of(one)
-    two = new_page(f"?project={project}")
-    notice = two.get_by_text("This project is open in another session")
+def test_a_project_is_free_again_when_its_tab_is_closed(both, lasting_page):
+    one, _ = both
+    two = lasting_page(f"?project={project_of(one)}")
+    notice = two.get_by_text(NOTICE)
     expect(notice.first).to_be_visible()
     one.close()
     expect(notice).to_have_count(0, timeout=60_000)
-
-
-def test_a_reload_keeps_the_project_from_a_window_that_looks_on(new_page):
-    one = new_page()
-    drawn(one)
-    two = new_page(f"?project={project_of(one)}")
-    notice = "This project is open in another session"
-    expect(two.get_by_text(notice).first).to_be_visible()
-    one.reload()
-    drawn(one)
-    # Longer than it takes the other window to look whether the project is free.
-    one.wait_for_timeout(5000)
-    expect(one.get_by_text(notice)).to_have_count(0)
-    expect(two.get_by_text(notice).first).to_be_visible()
 
 
 def test_a_reload_keeps_the_project_and_may_go_on_editing(studio_page):
@@ -84,7 +91,7 @@ def test_a_reload_keeps_the_project_and_may_go_on_editing(studio_page):
     changed = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]
     page.reload()
     assert drawn(page)["counts"] == changed
-    expect(page.get_by_text("This project is open in another session")).to_have_count(0)
+    expect(page.get_by_text(NOTICE)).to_have_count(0)
     page.get_by_role("button", name="Undo", exact=True).first.click()
     until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", start)
 

@@ -23,12 +23,40 @@ from tests.instances import canonical_file
 ORDER = ("n1", "n4", "n3", "n2", "n5", "n6", "n9", "n7", "n8", "n10")
 
 
-@pytest.fixture
-def steps(new_page, project_about, tmp_path):
-    """The tab of a project with the canonical example, HEFT at its first step."""
-    path = tmp_path / "canonical.json"
+@pytest.fixture(scope="module")
+def canonical(project_about, tmp_path_factory):
+    """Make a project with the canonical example; its address."""
+    path = tmp_path_factory.mktemp("canonical") / "canonical.json"
     path.write_text(json.dumps(canonical_file()))
-    page = new_page(project_about(model_kind="path", model=str(path)))
+    limit = {"time-limit-auto": 1.0}
+    return lambda: project_about(model_kind="path", model=str(path), form=limit)
+
+
+@pytest.fixture
+def steps(new_page, canonical):
+    """The tab of a project with the canonical example, HEFT at its first step."""
+    return opened(new_page(canonical()))
+
+
+@pytest.fixture(scope="module")
+def lasting(lasting_page, canonical):
+    """The same for tests that change no placement."""
+    return opened(lasting_page(canonical()))
+
+
+@pytest.fixture
+def followed(lasting):
+    """That page with the first step, the focus on its tab, in a window of the usual size."""
+    lasting.set_viewport_size({"width": 1440, "height": 900})
+    if lasting.locator(".player").get_attribute("data-at") != "0":
+        lasting.locator(".player input[type=range]").fill("0")
+        open_tab(lasting, "Steps")
+    at(lasting, 0)
+    settled(lasting)
+    return lasting
+
+
+def opened(page):
     until(page, "p.nodes.some((n) => n.sub === 'n10') && p.queues.length")
     settled(page)
     open_tab(page, "Steps")
@@ -52,8 +80,8 @@ def press(page, name):
     page.locator(".player").get_by_role("button", name=name, exact=True).click()
 
 
-def test_a_method_is_followed_by_keys_and_by_clicks(steps):
-    page = steps
+def test_a_method_is_followed_by_keys_and_by_clicks(followed):
+    page = followed
     # Nothing is placed yet, nothing is edited meanwhile.
     until(page, "p.nodes.every((n) => n.device < 0)")
     expect(page.locator(".player .why")).to_contain_text("n1 has the highest rank")
@@ -152,18 +180,18 @@ def test_the_picture_marks_what_is_clicked_and_shows_a_placement_that_comes(step
     until(page, "p.nodes.some((n) => n.device < 0)")
 
 
-def test_the_timeline_of_a_step_is_in_sight_with_its_axis(steps):
-    dock = steps.locator(".st-key-desk-dock").bounding_box()
+def test_the_timeline_of_a_step_is_in_sight_with_its_axis(followed):
+    dock = followed.locator(".st-key-desk-dock").bounding_box()
     foot = dock["y"] + dock["height"]
     for part in (".title", ".row", ".axis .unit"):
-        found = boxes(steps.locator(".gantt"), part)
+        found = boxes(followed.locator(".gantt"), part)
         assert found, part
         for box in found:
             assert dock["y"] <= box["y"] and box["y"] + box["height"] <= foot, part
 
 
-def test_a_step_is_in_sight_in_every_window_and_so_is_the_picture(steps):
-    page = steps
+def test_a_step_is_in_sight_in_every_window_and_so_is_the_picture(followed):
+    page = followed
     for width, height in ((1440, 900), (1024, 768)):
         page.set_viewport_size({"width": width, "height": height})
         for number in (2, 3):
@@ -201,9 +229,9 @@ def test_the_page_is_alive_while_a_search_is_followed(steps, studio):
     until(page, "p.status.startsWith('Step 2 of ') && p.status.endsWith(' of cpop')")
 
 
-def test_chances_are_drawn_as_opacity_and_a_guess_has_a_sign(steps):
+def test_chances_are_drawn_as_opacity_and_a_guess_has_a_sign(followed):
     """A learner draws ops as strongly as they are likely; the program fades what it takes out."""
-    page = steps
+    page = followed
     follow(page, "group_pg")
     until(page, "p.nodes.every((n) => n.opacity === 1)")
     press(page, "Forward")

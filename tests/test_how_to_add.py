@@ -74,7 +74,7 @@ def answered(folder: Path, *arguments: str):
 # One process answers what the tests below ask: each of their own would import the same libraries
 # once more. A call that fails, fails in the test that is about it.
 ANSWERS = """
-import contextlib, io, json, sys
+import contextlib, io, json, sys, traceback
 import pytest
 from placement.__main__ import main
 
@@ -87,6 +87,9 @@ for name, words in calls.items():
             status = main(words)
         except SystemExit as ended:
             status = ended.code
+        except Exception:
+            status = 1
+            traceback.print_exc()
     said[name] = [status or 0, printed.getvalue(), errors.getvalue()]
 
 class Noted:

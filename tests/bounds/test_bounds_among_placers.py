@@ -29,7 +29,7 @@ NUM_DRAWN = 20
 PLACERS = [n for n in names() if n not in ("expert", "manual") and not placer_class(n).learns_live]
 QUICK = {"max_iterations": 300, "chains": 1, "population": 8}
 # A generation is many placements, so a few take as long.
-GENERATIONS = {"max_iterations": 10}
+GENERATIONS = either({"max_iterations": 10}, {})
 RULES = (
     CallRules(),
     CallRules(overlap=True),

@@ -37,10 +37,13 @@ def test_slow_ones_among_quick_ones_are_named_and_the_others_answer():
 
 
 def test_an_expression_goes_on_where_its_turn_ended():
-    """Ten slow names take several turns of a budget that they fit into together."""
-    names = [f"{'a' * 19}{i}" for i in range(10)]
-    quick = search_names(["(a+)+$", ENDLESS], names, budget_s=6.0)
-    assert quick == (Searched(), Searched())
+    """What ten slow names take is more than a share of the first turn, and little of the budget.
+
+    Twenty quick expressions have shares of that turn, too.
+    """
+    names = ["aa", *(f"{'a' * 17}{i}" for i in range(10)), "aa"]
+    found = search_names(["(a+)+$", ENDLESS, *["conv"] * 20], names, budget_s=4.0)
+    assert found == (Searched((0, 11)), *[Searched()] * 21)
 
 
 def test_what_ends_the_process_leaves_the_answers_before_it(monkeypatch):

@@ -69,7 +69,7 @@ class Made:
 
 
 LIGHT = "onnx-squeezenet"
-# In `make test` with all kinds of ops that the others have, but for Add and Mul.
+# In `make test` with all kinds of ops that the others have, but for Add, Mul and Unsqueeze.
 FEW = [LIGHT, "onnx-inception-v1", "onnx-shufflenet"]
 SAMPLES = either(FEW, [s.name for s in samples() if s.name.startswith("onnx-")])
 # In halves or dealt at random; in all three placements if it is light.

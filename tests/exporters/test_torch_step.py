@@ -4,7 +4,8 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,7 +28,7 @@ from tests.profiling.live import problem_of
 STEPS = 3
 # Runs scripts one after another where nothing of the studio can be imported.
 ALONE = """
-import json, os, runpy, sys
+import json, os, runpy, sys, traceback
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("placement", "profiling", "pages"):
@@ -37,18 +38,32 @@ for command in json.loads(sys.argv[1]):
     print("BEGIN", command[0], flush=True)
     sys.argv = command
     os.chdir(os.path.dirname(command[0]))
+    ended = ""
     try:
         runpy.run_path(command[0], run_name="__main__")
-    except SystemExit as ended:
-        if ended.code:
-            raise
+    except SystemExit as exit:
+        ended = f"exit {exit.code}" if exit.code else ""
+    except BaseException:
+        ended = traceback.format_exc()
+    print("END", json.dumps(ended), flush=True)
 """
 
 
-def alone(options_of):
-    """What the `step.py` of each folder prints when it is run away from the studio.
+@dataclass(frozen=True)
+class Ran:
+    """An export, its folder, what its script printed and how it failed, if it did."""
 
-    All are run by one process, of which a start takes longer than a step of small models.
+    export: Export
+    folder: Path
+    said: str
+    failed: str
+
+
+def alone(options_of):
+    """What the `step.py` of each folder prints away from the studio, and how it failed, or "".
+
+    All are run by one process, of which a start takes longer than a step of small models. One that
+    fails leaves the others alone, unless it ends the process.
     """
     commands = [[str(folder / "step.py"), *map(str, o)] for folder, o in options_of.items()]
     found = subprocess.run(
@@ -58,10 +73,16 @@ def alone(options_of):
         text=True,
         check=False,
     )
-    assert found.returncode == 0, found.stderr
     parts = re.split(r"^BEGIN (.*)$", found.stdout, flags=re.M)[1:]
-    said = dict(zip(parts[::2], parts[1::2], strict=True))
-    return {folder: said[str(folder / "step.py")] for folder in options_of}
+    printed = dict(zip(parts[::2], parts[1::2], strict=True))
+    # Of a script with which the process ended, and of those after it, there is no end.
+    cut = json.dumps(f"The process ended with status {found.returncode}.")
+    ran = {}
+    for folder in options_of:
+        said, _, ended = printed.get(str(folder / "step.py"), "").partition("\nEND ")
+        failed = json.loads(ended or cut)
+        ran[folder] = said, f"{failed}\n{found.stderr}" if failed else ""
+    return ran
 
 
 def unplaced(export):
@@ -110,7 +131,7 @@ def of_worst_names():
 
 @pytest.fixture(scope="module")
 def run_alone(tmp_path_factory):
-    """By name an export, its folder, and what its script said away from the studio."""
+    """By name what became of an export whose script was run away from the studio."""
     root = tmp_path_factory.mktemp("alone")
     exports = {
         "seeing": placed(training("seeing"), 1),
@@ -126,26 +147,27 @@ def run_alone(tmp_path_factory):
         options_of[folder] = ["--steps", STEPS]
         if name != "worst names":
             options_of[folder] += ["--save", folder / "after.npz"]
-    said = alone(options_of)
-    return {name: (export, root / name, said[root / name]) for name, export in exports.items()}
+    ran = alone(options_of)
+    return {name: Ran(export, root / name, *ran[root / name]) for name, export in exports.items()}
 
 
-def check_alone(export, folder, said):
+def check_alone(ran):
     """A step on two lanes, run where nothing of the studio can be imported, is the same."""
-    about = json.loads((folder / "step.json").read_text())
+    assert not ran.failed, ran.failed
+    about = json.loads((ran.folder / "step.json").read_text())
     assert len(about["lanes"]) == 2
-    losses = [np.float32(value) for value in re.findall(r"^step \d+: loss (\S+)$", said, re.M)]
-    with np.load(folder / "after.npz", allow_pickle=False) as after:
-        check_same(export, losses, {row["name"]: after[row["key"]] for row in about["state"]})
+    losses = [np.float32(value) for value in re.findall(r"^step \d+: loss (\S+)$", ran.said, re.M)]
+    with np.load(ran.folder / "after.npz", allow_pickle=False) as after:
+        check_same(ran.export, losses, {row["name"]: after[row["key"]] for row in about["state"]})
 
 
 @pytest.mark.parametrize("name", ["seeing", "attending", "remembering"])
 def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, run_alone):
-    check_alone(*run_alone[name])
+    check_alone(run_alone[name])
 
 
 def test_a_step_whose_kernels_run_several_ops_is_the_same(run_alone):
-    check_alone(*run_alone["several ops"])
+    check_alone(run_alone["several ops"])
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -267,11 +289,12 @@ def test_what_is_missing_is_told_of_the_placement_that_is_written():
 
 def test_names_never_become_code(run_alone):
     """They stand in the JSON file alone."""
-    _, folder, said = run_alone["worst names"]
-    assert "abort" not in (folder / "segments.py").read_text()
-    rows = json.loads((folder / "step.json").read_text())["state"]
+    ran = run_alone["worst names"]
+    assert "abort" not in (ran.folder / "segments.py").read_text()
+    rows = json.loads((ran.folder / "step.json").read_text())["state"]
     assert any("abort" in row["name"] for row in rows)
-    assert "step 1: " in said
+    assert not ran.failed, ran.failed
+    assert "step 1: " in ran.said
 
 
 def test_literals_are_what_they_say_and_anything_else_is_refused():

@@ -32,7 +32,7 @@ MAX_CASE_S = 20
 # Larger calls are allowed, but not made here.
 MAX_MADE_BYTES = 2**28
 NUM_SEEDS = 80
-# Operators in one process: each begins anew with what the library remembers of calls.
+# Operators in one process: each process begins anew with what the library remembers of calls.
 TOGETHER = 100
 
 
@@ -94,7 +94,7 @@ def cases_of(target, number, seed):
 
 
 def _tried(target, number, seed, first, told):
-    """What became of the cases of an operator from `first` on; told where it is before each."""
+    """What became of an operator's spoilt cases from `first` on; told where it is before each."""
     counts, faults = Counter(), []
     for i, call, rng in cases_of(target, number, seed):
         if call is None:
@@ -102,8 +102,7 @@ def _tried(target, number, seed, first, told):
         told(i)
         if i < first:
             continue
-        if i == 0:  # made a moment ago, to find out that it is valid
-            counts["value"] += 1
+        if i == 0:  # made a moment ago, to find out that it is valid: what is counted is spoilt
             continue
         signal.alarm(MAX_CASE_S)
         what = outcome(target, call, rng)
@@ -114,7 +113,7 @@ def _tried(target, number, seed, first, told):
 
 
 def fuzz(only, number, seed):
-    """Counts of outcomes, and the faults."""
+    """Counts of what became of spoilt calls, and the faults, of valid ones, too."""
     counts, faults = Counter(), []
     for begin in range(0, len(only), TOGETHER):
         left, first = only[begin : begin + TOGETHER], 0

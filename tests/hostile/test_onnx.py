@@ -83,7 +83,7 @@ def scalar(name, number, kind=np.int64):
     ("onnx_body.onnx", "data type number 2147483647"),
 ])  # fmt: skip
 def test_files_of_this_folder(file, part):
-    """Their memory, and what a process of its own says, is in test_every_file.py."""
+    """What a process of its own says, and its memory, is in test_every_file.py."""
     refused(str(HERE / file), part)
 
 

@@ -482,7 +482,9 @@ def leaves(values):
 
 
 def test_listed_operators_withstand_spoilt_arguments():
-    """A few cases of each; `python -m tests.hostile.pt2_fuzz --cases 1000` tries more."""
+    """A valid call of each and a spoilt one; `python -m tests.hostile.pt2_fuzz --cases 1000` tries
+    more of these. Many of them can be made, and many are refused: only these are counted.
+    """
     command = [sys.executable, "-m", "tests.hostile.pt2_fuzz", "--cases", "2", "--seed", "7"]
     root = Path(__file__).parents[2]
     found = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=1500)
@@ -490,5 +492,5 @@ def test_listed_operators_withstand_spoilt_arguments():
     report = json.loads(found.stdout)
     assert report["faults"] == []
     assert report["operators"] >= len(NAMES)
-    assert report["counts"]["value"] >= report["operators"]
+    assert report["counts"]["value"] > 350
     assert report["counts"]["refused"] > 300

@@ -15,6 +15,7 @@ from placement.schedule.segments import make_schedule
 from placement.search.feasible import final_s
 from placement.simulator.evaluator import Evaluator
 from tests.instances import random_problem
+from tests.thorough import either
 from tests.workloads import diamond, problem_from_workload, random_workload_problem
 
 CLOSE = 1e-9
@@ -24,7 +25,7 @@ RULES = [
     CallRules(gpipe=True),
     CallRules(overlap=True, gpipe=True, cluster_size=1, slow_link_factor=3.0),
 ]
-SEEDS = range(4)
+SEEDS = range(either(4, 8))
 NUM = 12
 
 
@@ -40,6 +41,7 @@ def with_memory(problem, num_bytes):
     return replace(problem, machine=replace(problem.machine, devices=devices))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("execution", ["op", "segment"])
 @pytest.mark.parametrize("objective", ["latency", "throughput"])
 def test_simulated_values_are_the_evaluators_and_never_below_the_final_ones(execution, objective):
@@ -66,6 +68,7 @@ def test_what_a_device_does_not_support_or_a_pin_forbids_takes_forever():
     assert 0 < sum(may) < 150
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", ["live", "sum"])
 @pytest.mark.parametrize("num_bytes", [100, 160, 260])
 def test_memory_of_simulated_placements_is_that_of_their_unmerged_schedules(model, num_bytes):
@@ -83,6 +86,7 @@ def test_memory_of_simulated_placements_is_that_of_their_unmerged_schedules(mode
         assert np.isfinite(environment.values_s(devices)).tolist() == fits, seed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", ["latency", "throughput"])
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("training", [False, True])

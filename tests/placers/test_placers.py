@@ -69,7 +69,7 @@ ROUNDS, MOVES = 3, 500
 
 
 def shortly(name):
-    """A placer that learns and searches briefly in `make test`, and as it does in `make fuzz`."""
+    """A placer that learns or searches briefly in `make test`, and as it does in `make fuzz`."""
     kind = placer_class(name)
     has_rounds = kind.learns_live or name == "genetic"
     few = {"max_iterations": ROUNDS if has_rounds else MOVES} if kind.all_cores else {}

@@ -42,11 +42,17 @@ BRIEFLY = {
     name: {"max_iterations": 6} for name in METHODS if issubclass(placer_class(name), Learner)
 }
 
-FEW_MOVES = {
-    "annealing": {"max_iterations": 300},
-    "genetic": {"max_iterations": 5},
-    "local_search": {"max_iterations": 300},
-}
+# Learners that take long for what is the same for all of them, so that one stands for them.
+SLOW_LEARNERS = [name for name in BRIEFLY if name != "mutation"]
+# In `make fuzz` these have as many moves as `place` gives them.
+FEW_MOVES = either(
+    {
+        "annealing": {"max_iterations": 300},
+        "genetic": {"max_iterations": 5},
+        "local_search": {"max_iterations": 300},
+    },
+    {},
+)
 
 
 def instance(seed):
@@ -84,7 +90,10 @@ def scarce(seed):
 
 
 def many(seed):
-    """More devices, for splits into stages, and ways to take one alone, have few steps on few."""
+    """A problem with more devices: on few devices the methods of `FEW_STEPS` have few steps.
+
+    They split into stages, or take devices one after another.
+    """
     return random_problem(seed, num_ops=16, num_devices=6)
 
 
@@ -159,7 +168,7 @@ def test_what_is_told_of_steps_is_what_place_tells(name):
     """So whoever takes an answer that was followed need not place anew."""
     kind, problems = placer_class(name), [fitting(name, instance(3))]
     # What learners tell of workloads they tell by the same lines.
-    takes_calls = Execution.CALL in kind.executions and name not in either(LONG, ())
+    takes_calls = Execution.CALL in kind.executions and name not in either(SLOW_LEARNERS, ())
     if takes_calls and problems[0].execution is not Execution.CALL:
         calls = problem_from_workload(workload(6, num_accelerators=3, limit=10.0), "w")
         problems.append(replace(calls, objective=kind.objectives[-1]))
@@ -173,6 +182,7 @@ def test_what_is_told_of_steps_is_what_place_tells(name):
         assert told.seconds > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", METHODS)
 def test_steps_beyond_the_most_are_one(name):
     problem, all_steps = followed(name, *((many, 1) if name in FEW_STEPS else asked(name)[-1]))
@@ -182,17 +192,17 @@ def test_steps_beyond_the_most_are_one(name):
     assert few[:3] == all_steps[:3]
 
 
-LONG = [name for name in BRIEFLY if name != "mutation"]
 FOR_LATENCY = [
     name
     for name in METHODS
     if Objective.LATENCY in placer_class(name).objectives
     and Execution.OP in placer_class(name).executions
     # What happens to a pinned order is the same for all learners, which take long.
-    and name not in LONG
+    and name not in SLOW_LEARNERS
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FOR_LATENCY)
 def test_the_last_step_keeps_an_order_that_is_pinned(name):
     """Where it changes the method's answer, that is one step more."""

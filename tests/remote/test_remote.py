@@ -263,6 +263,6 @@ def test_a_time_limit_bounds_what_is_measured_beforehand(tmp_path):
     graph = helper.make_graph([matrix, *products, shrink, add], "slow", [x], [y])
     path = tmp_path / "slow.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    done = call("run", path, "--placer", "single", "--steps", "1", "--timeout", "2")
+    done = call("run", path, "--placer", "single", "--steps", "1", "--timeout", "3")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "time" in done.stderr, done.stderr

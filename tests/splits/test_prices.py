@@ -177,7 +177,7 @@ def test_thresholds_that_take_many_rounds_are_tried_again(monkeypatch):
         plain = throughput_bound_s(units)
         bound_s = price_bound_s(units, plain, known_s, more=lambda _: True)
         assert known_s * 0.9999 <= bound_s <= known_s, sizes
-        with monkeypatch.context() as without:
-            without.setattr(prices, "MOST_ROUNDS", 4)
+        with monkeypatch.context() as patched:
+            patched.setattr(prices, "MOST_ROUNDS", 4)
             once_s = price_bound_s(units, plain, known_s, more=lambda _: True)
         assert once_s < known_s * 0.99, "so many rounds are no use here"

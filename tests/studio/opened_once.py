@@ -2,7 +2,8 @@
 
 A file is read by a confined process of its own, which costs ten times as much as what most tests
 do with the model afterwards; tests/remote and tests/hostile are about that process. What was
-refused is read again each time.
+refused is read again each time, and so is what says that a part of it lies in another file. Models
+share their graph, which is frozen; what is remembered of one as it is used is not of the next.
 """
 
 from collections.abc import Iterator
@@ -15,8 +16,10 @@ import placement as pl
 from placement.core.model import Dims, Model, RemoteExecutable
 
 _opened: dict[tuple[object, ...], Model] = {}
-# Its weights lie in files beside it, so that its content does not say all.
+# The headers of the weights in its folder are read with it, so that its content does not say all.
 BY_PATH = "config.json"
+# An ONNX file of which some data lies elsewhere has the name of that file under this key.
+ELSEWHERE = b"location"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,10 +32,11 @@ def opened_once() -> Iterator[None]:
 
     def opened(source: str, dims: Dims | None = None) -> Model:
         path = Path(source)
-        if not path.is_file():
+        content = path.read_bytes() if path.is_file() else None
+        if content is None or (path.suffix.lower() == ".onnx" and ELSEWHERE in content):
             return load(source, dims)
-        whose = str(path.absolute()) if path.name == BY_PATH else path.name
-        key = (whose, path.read_bytes(), tuple(sorted((dims or {}).items())))
+        whose = _folder(path) if path.name == BY_PATH else path.name
+        key = (whose, content, tuple(sorted((dims or {}).items())))
         found = _opened.get(key)
         if found is None:
             found = _opened[key] = load(source, dims)
@@ -41,6 +45,13 @@ def opened_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pl, "load", opened)
         yield
+
+
+def _folder(path: Path) -> tuple[object, ...]:
+    """Where a file lies and what lies beside it, as it is now."""
+    beside = sorted((entry.name, entry.stat()) for entry in path.parent.iterdir())
+    stamps = ((name, found.st_size, found.st_mtime_ns) for name, found in beside)
+    return (str(path.absolute()), *stamps)
 
 
 def _another(model: Model, path: Path) -> Model:

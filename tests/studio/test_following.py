@@ -104,6 +104,7 @@ def test_the_same_problem_posed_anew_is_the_same_walk(problem):
     renamed = dataclasses.replace(posed, machine=dataclasses.replace(posed.machine, name="other"))
     for other in (pinned, renamed, dataclasses.replace(posed, unit="ms")):
         assert following.find(other, "mutation") is None
+    assert found.result().steps
 
 
 def test_a_search_that_nobody_looks_at_ends_where_another_goes_on(problem, monkeypatch):

@@ -98,6 +98,12 @@ def by_turns(kinds):
     return [(name, *each[number % len(each)]) for number, (name, each) in enumerate(known.items())]
 
 
+def test_every_kind_of_problem_and_objective_has_its_turn():
+    known, tried = (list(zip(*kinds, strict=True)) for kinds in (KINDS, by_turns(KINDS)))
+    for every, some in zip(known, tried, strict=True):
+        assert set(some) == set(every)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "kind", "objective"), either(by_turns(KINDS), KINDS))
 def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective, models):

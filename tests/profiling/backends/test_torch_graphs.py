@@ -218,7 +218,7 @@ def test_pipelines_of_graphs_give_the_outputs_in_order():
 
 def test_segments_let_other_threads_compute():
     """While one lane is inside a segment the interpreter's lock is free for others."""
-    module = nn.Sequential(*(nn.Linear(500, 500) for _ in range(20)))
+    module = nn.Sequential(*(nn.Linear(500, 500) for _ in range(40)))
     model = pl.from_torch(module, torch.ones(500, 500))
     compiled = backends.compiled(model, TWO)
     schedule = Schedule((Segment("cpu:0", tuple(op.name for op in model.graph.ops)),))

@@ -31,7 +31,8 @@ FAMILIES = {
     "Phi3": GROUPED,
     "Olmo2": GROUPED,
     "GPTNeoX": SIZES,
-    "ModernBert": {**SIZES, "cls_token_id": 1, "sep_token_id": 2},
+    # Its first layer looks at all words, its second at those of a window.
+    "ModernBert": {**SIZES, "num_hidden_layers": 2, "cls_token_id": 1, "sep_token_id": 2},
 }
 
 

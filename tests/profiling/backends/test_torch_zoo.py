@@ -13,7 +13,7 @@ from profiling import backends
 from profiling.measuring.outputs import compare
 from tests.profiling.backends.pretend import Pretend, everywhere, put_in_place, with_pretended
 from tests.profiling.backends.test_torch import lanes, schedules
-from tests.thorough import either, light
+from tests.thorough import either
 
 # Small inputs, where the network allows; the ops are those of the large ones but for the
 # recurrent networks, which are unrolled.
@@ -80,7 +80,7 @@ def each(names):
 
 
 @pytest.mark.thorough
-@each(either(FEW, ["convolutions", *light(NETWORKS)]))
+@each(either(FEW, ["convolutions", *NETWORKS]))
 def test_placed_training_is_unplaced_training(small):
     name, model = small
     listed = {sample.name: sample.num_ops for sample in loaders.samples()}

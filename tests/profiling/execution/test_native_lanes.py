@@ -136,8 +136,6 @@ def test_a_program_frees_all_that_it_has_made(small):
     schedule = random_schedule(problem, np.random.default_rng(0))
     made = lambda: sum(type(o).__name__ == "Owned" for o in gc.get_objects())  # noqa: E731
     gc.collect()
-    # What is here by now is not searched again and again.
-    gc.freeze()
     before = made()
     program, lanes = opened(problem, model, schedule)
     safe_step(lanes, program, 10.0)

@@ -64,6 +64,9 @@ class Nmt(nn.Module):
 
 
 def build(sizes: Mapping[str, int]) -> Built:
+    if sizes["depth"] < 2:
+        # The second layer is what makes one row of the two that the first one reads both ways.
+        raise ValueError(f"Size 'depth' is {sizes['depth']}; use 2 or more.")
     shape = (sizes["batch"], sizes["length"])
     source, target, next_target = (torch.randint(0, NUM_WORDS, shape) for _ in range(3))
     module = Nmt(sizes["depth"], sizes["width"])

@@ -139,6 +139,8 @@ def test_sizes_can_be_set_and_wrong_ones_are_refused():
         pl.load("resnet50", {"batch": 0})
     with pytest.raises(ValueError, match="Output size is too small"):
         pl.load("inception_v3", {"size": 20})
+    with pytest.raises(ValueError, match="Size 'depth' is 1; use 2 or more"):
+        pl.load("nmt:training", {"depth": 1})
 
 
 def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_alone():

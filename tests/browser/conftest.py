@@ -175,7 +175,7 @@ def new_page(guest, studio_url, studio_log):
 
 @pytest.fixture(scope="module")
 def lasting_page(guest, studio_url, studio_log):
-    """The same for the tests of a file that leave a page as they found it, or change it last."""
+    """The same for the tests of a file that leave a page as they found it."""
     with _sessions(guest, studio_url, studio_log) as open_page:
         yield open_page
 

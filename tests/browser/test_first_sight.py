@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.canvas_page import LOOK_EVERY_MS
 from tests.browser.studio import PATIENCE_MS, drawn, project_of, until
@@ -13,12 +14,14 @@ HOST = "!!document.getElementById('placement-first-sight')"
 
 
 @pytest.fixture(scope="module")
-def placed(lasting_page):
-    """A project that has been drawn."""
+def placed(lasting_page, studio_url):
+    """A project that has been drawn, and is free again."""
     page = lasting_page()
     drawn(page)
     project = project_of(page)
-    page.close()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    # Where no session is; the page stays, so that what it remembers is cleared at the end.
+    page.goto(f"{studio_url}/_stcore/health")
     return project
 
 

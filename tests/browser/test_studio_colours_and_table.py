@@ -34,12 +34,14 @@ def layout(shown):
 
 @pytest.fixture(scope="module")
 def lasting(lasting_page):
-    """The page of a model; only colours and the selection are changed on it."""
+    """The page of a model; each test takes it as `closed` makes it."""
     return lasting_page()
 
 
-def closed(page):
-    """The picture with all blocks closed, all of it in sight."""
+def closed(page, height=900):
+    """The picture on a light ground with all blocks closed, all of it in sight."""
+    page.set_viewport_size({"width": 1440, "height": height})
+    page.emulate_media(color_scheme="light")
     drawn(page)
     page.get_by_role("button", name="Close all blocks").click()
     until(page, "p.drawn === p.view && !p.boxes.length")
@@ -103,8 +105,7 @@ def test_a_timeline_is_hatched_at_once_and_plain_again(new_page):
 
 def test_the_table_and_the_picture_share_one_selection(lasting):
     page = lasting
-    page.set_viewport_size({"width": 1440, "height": 1700})
-    closed(page)
+    closed(page, height=1700)
     page.get_by_text("Table of ops").click()
     rows = page.locator("tbody tr[data-op]")
     expect(rows).to_have_count(50)

@@ -20,7 +20,7 @@ def desk(new_page):
 
 @pytest.fixture(scope="module")
 def lasting_desk(lasting_page):
-    """For tests that take back all that they begin; the last one makes the move."""
+    """For tests that take back all that they begin."""
     return opened(lasting_page)
 
 
@@ -185,8 +185,7 @@ def test_the_box_holds_what_stands_against_a_move(lasting_desk):
     expect(lasting_desk.locator(FORECAST)).to_be_hidden()
 
 
-def test_a_drag_over_a_device_shows_what_a_drop_there_does(lasting_desk):
-    desk = lasting_desk
+def test_a_drag_over_a_device_shows_what_a_drop_there_does(desk):
     node = select(desk, 1)
     before, first = drawn(desk), score(desk).inner_text()
     device = elsewhere(desk, node)

@@ -20,7 +20,7 @@ def give(page, path):
 
 @pytest.fixture(scope="module")
 def lasting(lasting_page):
-    """The Studio page of a new project, at rest; only the last test changes it."""
+    """The Studio page of a new project, at rest, for tests that leave nothing open over it."""
     page = lasting_page("")
     drawn(page)
     settled(page)
@@ -61,7 +61,8 @@ def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
     # It was a step as an edit is; all of the page goes back with it and comes again.
     board = page.get_by_text(re.compile("The placement on the screen: "))
     open_tab(page, "Board")
-    for key, name in (("Control+z", former), ("Control+y", "mine")):
+    back = ("Control+z", former)
+    for key, name in (back, ("Control+y", "mine"), back):
         settled(page)
         page.keyboard.press(key)
         expect(shown).to_have_value(name)
@@ -72,3 +73,6 @@ def test_an_exported_placement_is_opened_again_and_a_broken_one_refused(
     give(page, path)
     expect(page.locator(".st-key-notices")).to_contain_text("it uses device 'cuda:7'")
     assert snapshot(store.find(project_of(page))).placement == before.placement
+    page.keyboard.press("Escape")
+    expect(page.locator(FIELD)).to_have_count(0)
+    page.mouse.move(2, 2)

@@ -35,14 +35,26 @@ def test_two_sessions_do_not_disturb_each_other(new_page):
 
 
 @pytest.fixture(scope="module")
-def both(lasting_page):
-    """Two pages of one project, of which the first may edit it; of the tests in this order one
-    leaves both, the next one ends with a copy in the second, and the last one closes the first."""
-    one = lasting_page()
-    drawn(one)
-    two = lasting_page(f"?project={project_of(one)}")
-    drawn(two)
-    return one, two
+def tabs():
+    """The pages that the tests of one project in two windows have left, the first one's first."""
+    return []
+
+
+@pytest.fixture
+def both(lasting_page, tabs):
+    """Two pages of one project, of which the first may edit it, whatever test was before."""
+    if not tabs or tabs[0].is_closed():
+        tabs[:1] = [lasting_page()]
+        drawn(tabs[0])
+    one = tabs[0]
+    project = project_of(one)
+    if len(tabs) == 1:
+        tabs.append(lasting_page(f"?project={project}"))
+    elif project_of(tabs[1]) != project:
+        tabs[1].goto(one.url)
+    drawn(tabs[1])
+    expect(tabs[1].get_by_text(NOTICE).first).to_be_visible()
+    return one, tabs[1]
 
 
 def test_a_reload_keeps_the_project_from_a_window_that_looks_on(both):
@@ -74,9 +86,8 @@ def test_a_second_session_of_a_project_says_so_and_can_copy_it(both):
     assert project_of(two) != project
 
 
-def test_a_project_is_free_again_when_its_tab_is_closed(both, lasting_page):
-    one, _ = both
-    two = lasting_page(f"?project={project_of(one)}")
+def test_a_project_is_free_again_when_its_tab_is_closed(both):
+    one, two = both
     notice = two.get_by_text(NOTICE)
     expect(notice.first).to_be_visible()
     one.close()

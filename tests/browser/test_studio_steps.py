@@ -46,14 +46,21 @@ def lasting(lasting_page, canonical):
 
 @pytest.fixture
 def followed(lasting):
-    """That page with the first step, the focus on its tab, in a window of the usual size."""
-    lasting.set_viewport_size({"width": 1440, "height": 900})
-    if lasting.locator(".player").get_attribute("data-at") != "0":
-        lasting.locator(".player input[type=range]").fill("0")
-        open_tab(lasting, "Steps")
-    at(lasting, 0)
-    settled(lasting)
-    return lasting
+    """That page with HEFT at its first step and at rest, its tab just pressed, in a window of the
+    usual size, whatever test was before."""
+    page, player = lasting, lasting.locator(".player")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    if player.get_by_role("button", name="Pause", exact=True).count():
+        press(page, "Pause")
+    if not page.locator(".player", has_text=placer_class("heft").pseudo_code[0].strip()).count():
+        follow(page, "heft")
+    player.locator("input[type=range]").fill("0")
+    at(page, 0)
+    open_tab(page, "Timeline")
+    open_tab(page, "Steps")
+    at(page, 0)
+    settled(page)
+    return page
 
 
 def opened(page):

@@ -12,6 +12,7 @@ from studio.project import store
 from tests.browser.studio import boxes, drawn, metric, open_tab, select, settled, until
 from tests.instances import canonical_file
 from tests.pages.test_pages import finished_run
+from tests.thorough import either
 from tests.workloads import edges, node, workload
 
 # In one call, as what is drawn anew between two has no box for a moment.
@@ -203,9 +204,14 @@ def run_on(studio, monkeypatch):
     return made
 
 
+BEFORE_AN_AUDIENCE = either(
+    ((1440, 900), (960, 600)), ((1440, 900), (1280, 720), (1024, 768), (960, 600))
+)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("view", "sizes"),
-    [("", ((1440, 900), (1024, 768))), ("&present", ((1440, 900), (960, 600)))],
+    ("view", "sizes"), [("", ((1440, 900), (1024, 768))), ("&present", BEFORE_AN_AUDIENCE)]
 )
 def test_prediction_run_and_axis_are_seen_together(new_page, run_on, view, sizes):
     """In the dock as high as it is at first, on a small screen and before an audience too."""
@@ -310,6 +316,7 @@ def test_a_training_workload_shows_gpipe_above_1f1b(new_page, project_about, tmp
     expect(metric(page, "1F1B step")).to_have_text(re.compile(r"[\d.]+ ms"))
 
 
+@pytest.mark.thorough
 def test_names_of_many_lanes_stay_large_before_an_audience_and_lanes_out_of_sight_are_counted(
     new_page, project_about
 ):
@@ -327,7 +334,7 @@ def test_names_of_many_lanes_stay_large_before_an_audience_and_lanes_out_of_sigh
     drawn(page)
     settled(page)
     expect(lanes).to_have_count(18)
-    for width, height in ((1440, 900), (960, 600)):
+    for width, height in BEFORE_AN_AUDIENCE:
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(500)
         assert frame.evaluate(NAME_PX) > 1.2 * at_desk_px, (width, at_desk_px)

@@ -5,17 +5,21 @@
 Turn by turn, a stream of samples through the pipeline and as many steps of the plain model on each
 lane; a ratio above 1 means that the pipeline is faster than the better lane. Every output of the
 pipeline is compared with that of the plain model on the same input. A rate is samples by all the
-time that they took, on both sides.
+time that they took, on both sides. Files are opened in this process, as `live/fidelity.py` does.
 """
 
 import argparse
 import statistics
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import placement as pl
 from benchmarks._shared import turns
 from benchmarks._shared.figures import named, show
+from benchmarks.live.fidelity import models
 from placement.api.place import Placed
+from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.verb_options import StreamOptions
 from profiling.execution.execute import compiled_for
@@ -38,9 +42,8 @@ COLUMNS = {
 }
 
 
-def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
+def row(name: str, model: Model, options: argparse.Namespace) -> dict[str, Any]:
     """Samples per second of both sides, and their ratio with its 95 % limits."""
-    model = pl.load(name)
     machine = pl.machine("two-lanes")
     profile = pl.profile(model, machine)
     problem = pl.make_problem(model, machine, profile, objective="throughput")
@@ -101,8 +104,9 @@ def _outputs(streams: list[Stream]) -> str:
 def main() -> None:
     defaults = {"placer": "auto", "rounds": 5, "samples": 200, "time_limit": 10.0}
     options = named(__doc__, turns.samples(), **defaults)
-    with measuring("pipelines"):
-        rows = [row(name, options) for name in options.names]
+    with measuring("pipelines"), tempfile.TemporaryDirectory() as folder:
+        opened = zip(options.names, models(options.names, Path(folder)), strict=True)
+        rows = [row(Path(name).stem, model, options) for name, model in opened]
     show(options.json, COLUMNS, rows)
 
 

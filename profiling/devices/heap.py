@@ -13,7 +13,7 @@ import ctypes
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 # Of mallopt (malloc.h): arenas at most, mapped blocks at most, and when the heap shrinks: never.
@@ -30,6 +30,8 @@ SETTINGS = (
 TUNABLES, PRELOADED = "GLIBC_TUNABLES", "LD_PRELOAD"
 # So many pages come anew in steps of any kind.
 FEW_PAGES = 100
+# Steps beyond those asked for that may warm up: blocks have found their places by then.
+MOST_TO_WARM = 7
 T = TypeVar("T")
 
 _kept = False
@@ -65,6 +67,15 @@ def asks_for_pages(step: Callable[[], T]) -> tuple[T, bool]:
     before = _pages()
     made = step()
     return made, _kept and _pages() - before > FEW_PAGES
+
+
+def warming(step: Callable[[], float], number: int) -> Iterator[float]:
+    """Seconds of steps that do not count: so many, and some more while they ask for pages."""
+    taken, asks = 0, False
+    while taken < number or (asks and taken < number + MOST_TO_WARM):
+        seconds, asks = asks_for_pages(step)
+        taken += 1
+        yield seconds
 
 
 def _pages() -> int:

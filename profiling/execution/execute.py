@@ -6,7 +6,7 @@ a comparison of its outputs with those of the unplaced model, and says which dev
 
 import math
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -37,8 +37,6 @@ from profiling.measuring.reference import Expected, baseline_s, release, safe_st
 from profiling.measuring.siblings import MOST_TRIES, Looked, Siblings, siblings
 
 BY_DEFAULT = RunOptions()
-# Steps beyond those asked for that may warm up: blocks have found their places by then.
-MOST_TO_WARM = 7
 AGAIN = "making steps anew during which a core was shared or moved"
 BY_ROUNDING = (
     f"The outputs are within {ROUNDING:g} times of how far rounding alone moves them: the unplaced"
@@ -231,8 +229,8 @@ def _steps(
 ) -> list[Step]:
     """Those that count; of more, because a core was shared or moved, it is told how many."""
     step = partial(safe_step, lanes, program, options.step_timeout_s)
-    warm_s = _warmed(step, options.warmup)
-    stretch = beside.stretch(step, min(warm_s, default=math.inf), options.steps)
+    warm_s = min(heap.warming(lambda: step().seconds, options.warmup), default=math.inf)
+    stretch = beside.stretch(step, warm_s, options.steps)
     wanted, told = math.ceil(options.steps / stretch.num), 0
     rows: list[Looked[list[Step]]] = []
     most_again = (MOST_TRIES - 1) * wanted
@@ -245,16 +243,6 @@ def _steps(
                 emit(event)
             told += 1
     return [step for steps in beside.kept(rows, wanted) for step in steps][: options.steps]
-
-
-def _warmed(step: Callable[[], Step], number: int) -> list[float]:
-    """Seconds of steps that do not count: so many, and some more while they ask for memory."""
-    taken_s: list[float] = []
-    asks = False
-    while len(taken_s) < number or (asks and len(taken_s) < number + MOST_TO_WARM):
-        made, asks = heap.asks_for_pages(step)
-        taken_s.append(made.seconds)
-    return taken_s
 
 
 def emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:

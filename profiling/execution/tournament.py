@@ -23,6 +23,7 @@ from placement.core.schedule import Schedule
 from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
+from profiling.devices import heap
 from profiling.execution.execute import compiled_for
 from profiling.execution.turns import opened
 from profiling.measuring.load import LOOK_S, await_quiet, patience, together, watch
@@ -168,8 +169,8 @@ class _Ready:
 
     def __init__(self, lanes: Carried, program: Program, timeout_s: float) -> None:
         self._lanes, self._program, self._timeout_s = lanes, program, timeout_s
-        warm_s = [self._step_s() for _ in range(WARMUP)]
-        self._num_steps = max(1, min(MOST_STEPS, round(TURN_S / max(1e-9, min(warm_s)))))
+        warm_s = min(heap.warming(self._step_s, WARMUP))
+        self._num_steps = max(1, min(MOST_STEPS, round(TURN_S / max(1e-9, warm_s))))
 
     def turn(self) -> float:
         self._step_s()

@@ -17,6 +17,7 @@ from placement.core.graph import Graph, Ints
 from placement.core.machine import Device
 from placement.core.schedule import Schedule, Segment
 from profiling.backends.base import Carried, Compiled, Program
+from profiling.devices import heap
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.devices.native import NativeCalls, share_cores
 from profiling.measuring.crossings import (
@@ -225,7 +226,6 @@ def slower(seconds: Sequence[float], than_s: Sequence[float]) -> float:
 
 
 def _turns(steps: Sequence[Callable[[], Step]], beside: Siblings) -> list[list[Step]]:
-    for _ in range(WARMUP):
-        taken_s = sum(step().seconds for step in steps)
+    *_, taken_s = heap.warming(lambda: sum(step().seconds for step in steps), WARMUP)
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(taken_s, 1e-6))))
     return beside.in_turns(steps, rounds)

@@ -20,9 +20,10 @@ from placement.core.graph import Graph, Ints
 from placement.core.machine import Device
 from placement.core.schedule import Schedule, Segment
 from profiling.backends.base import Carried, Compiled, Program
+from profiling.devices import heap
 from profiling.devices.lanes import Lane, Step
 from profiling.measuring.links import MOST_BYTES_PER_S
-from profiling.measuring.reference import release, safe_step, settled_step
+from profiling.measuring.reference import release, settled_step, turn_s
 from profiling.measuring.siblings import Siblings, siblings
 
 BUDGET_S = 2.0
@@ -127,17 +128,14 @@ def in_turns(
         for schedule, carried in ways:
             programs.append(compiled.open(schedule, feeds))
             lanes.append(programs[-1].carried(carried, len(schedule.segments)))
+        pairs = list(zip(lanes, programs, strict=True))
         taken_s = 0.0
-        for number in range(WARMUP):
-            taken_s = sum(
-                safe_step(lane, program, timeout_s).seconds
-                for lane, program in zip(lanes, programs, strict=True)
-            )
+        turn = partial(turn_s, pairs, timeout_s)
+        for number, taken_s in enumerate(heap.warming(turn, WARMUP)):
             # The first step makes channels, and says little of those that follow.
             if number and taken_s * (WARMUP + 2 * FEWEST_ROUNDS) > most_s:
                 return [[] for _ in ways]
         rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
-        pairs = zip(lanes, programs, strict=True)
         step_of_each = [partial(settled_step, lane, program, timeout_s) for lane, program in pairs]
         return (beside or siblings(pair)).in_turns(step_of_each, rounds)
     finally:

@@ -36,6 +36,7 @@ from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Carried, Compiled, Program
+from profiling.devices import heap
 from profiling.devices.lanes import Step
 from profiling.measuring.between_hosts import between_hosts, contention_between, holds, pairs_of
 from profiling.measuring.contention import (
@@ -46,7 +47,7 @@ from profiling.measuring.contention import (
 from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
-from profiling.measuring.reference import alone, baseline_s, release, safe_step, settled_step
+from profiling.measuring.reference import alone, baseline_s, release, settled_step, turn_s
 from profiling.measuring.siblings import Siblings, siblings
 
 # Runtime, provider or own name, and number of cores.
@@ -257,13 +258,9 @@ def _timed(
     lanes: Sequence[Carried], programs: Sequence[Program], beside: Siblings
 ) -> list[list[Step]]:
     """Steps of each program, once all have warmed up."""
-    for _ in range(WARMUP):
-        taken_s = sum(
-            safe_step(lane, program, TIMEOUT_S).seconds
-            for lane, program in zip(lanes, programs, strict=True)
-        )
+    pairs = list(zip(lanes, programs, strict=True))
+    *_, taken_s = heap.warming(partial(turn_s, pairs, TIMEOUT_S), WARMUP)
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
-    pairs = zip(lanes, programs, strict=True)
     step_of_each = [partial(settled_step, lane, program, TIMEOUT_S) for lane, program in pairs]
     return beside.in_turns(step_of_each, rounds)
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from placement.core.machine import Device
 from profiling.backends.base import Carried, Compiled, DevicesLost, Program, RuntimeFailure
+from profiling.devices import heap
 from profiling.devices.lanes import Lane, Step
 from profiling.measuring.outputs import DEFAULT, Comparison, compare
 from profiling.measuring.siblings import siblings
@@ -86,8 +87,8 @@ def _median_s(
     program = compiled.unplaced(device, feeds)
     lanes = alone(program, device)
     try:
-        for _ in range(WARMUP):
-            settled_step(lanes, program, timeout_s)
+        for _ in heap.warming(lambda: settled_step(lanes, program, timeout_s).seconds, WARMUP):
+            pass
         taken_s = safe_step(lanes, program, timeout_s).seconds
         num_steps = min(MOST_STEPS, max(FEWEST_STEPS, round(STEPS_S / max(taken_s, 1e-9))))
         beside = siblings(None if device is None else (device,))
@@ -114,6 +115,11 @@ def safe_step(lanes: Carried, program: Program, timeout_s: float) -> Step:
     except Exception as error:  # runtimes raise kinds of their own
         text = " ".join(str(error).split())[:300]
         raise RuntimeFailure(f"The runtime failed in a step: {text}") from None
+
+
+def turn_s(each: Sequence[tuple[Carried, Program]], timeout_s: float) -> float:
+    """Seconds of one step of each, one behind the other."""
+    return sum(safe_step(lanes, program, timeout_s).seconds for lanes, program in each)
 
 
 def settled_step(lanes: Carried, program: Program, timeout_s: float) -> Step:

@@ -165,7 +165,8 @@ def test_steps_that_still_ask_for_pages_warm_up_beyond_those_asked_for(
         return before(step)[0], next(asked) < asking
 
     monkeypatch.setattr(heap, "asks_for_pages", pretends)
-    run = execute(problem, schedule, RunOptions(steps=1, warmup=warmup), model=model)
+    options = RunOptions(steps=1, warmup=warmup)
+    run = execute(problem, schedule, options, model=model, baselines=False)
     assert next(asked) == taken and len(run.step_s) == 1
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.thorough import THOROUGH
+
 
 def _installed(distribution: str) -> bool:
     try:
@@ -31,6 +33,8 @@ SLOW = Path(__file__).with_name("slow.txt")
 SLOW_S = 0.3
 # The exit status where nothing failed but tests in the browser, which may have come too late.
 ONLY_BROWSER_FAILED = 20
+LEFT_OUT = "left_to_fuzz"
+LEFT_TO_FUZZ = pytest.StashKey[int]()
 
 # tests/webgpu has an environment of its own, in which nothing else can run.
 collect_ignore = [] if _installed("onnxruntime-webgpu") else ["webgpu"]
@@ -100,16 +104,28 @@ def _needs_a_browser(nodeid: str) -> bool:
 
 def pytest_collection_modifyitems(config, items):
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if not THOROUGH:
+        config.stash[LEFT_TO_FUZZ] = _leave_out(
+            config, items, lambda item: item.get_closest_marker("only_thorough") is not None
+        )
     if workers > 1:
         _begin_with_the_browser(items, workers)
-    if not config.getoption("quick"):
-        return
-    slow = set(SLOW.read_text().split())
-    left_out = [
-        item for item in items if _needs_a_browser(item.nodeid) or _function_of(item.nodeid) in slow
-    ]
+    if config.getoption("quick"):
+        slow = set(SLOW.read_text().split())
+        _leave_out(
+            config,
+            items,
+            lambda item: _needs_a_browser(item.nodeid) or _function_of(item.nodeid) in slow,
+        )
+
+
+def _leave_out(config, items, unwanted) -> int:
+    """Take the tests that are unwanted out of `items`; how many they were."""
+    left_out = [item for item in items if unwanted(item)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    gone = set(left_out)
+    items[:] = [item for item in items if item not in gone]
+    return len(left_out)
 
 
 def _begin_with_the_browser(items, workers):
@@ -140,9 +156,16 @@ def pytest_collection_finish(session):
     gc.set_threshold(100_000, 50, 100)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Each process of several has left out the same."""
+    node.config.stash[LEFT_TO_FUZZ] = getattr(node, "workeroutput", {}).get(LEFT_OUT, 0)
+
+
 def pytest_sessionfinish(session, exitstatus):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None:  # a process of several
+        session.config.workeroutput[LEFT_OUT] = session.config.stash.get(LEFT_TO_FUZZ, 0)
         return
     bad = [r.nodeid for key in ("failed", "error") for r in reporter.stats.get(key, [])]
     if exitstatus == pytest.ExitCode.TESTS_FAILED and bad and all(map(_needs_a_browser, bad)):
@@ -162,6 +185,9 @@ def _note_slow(reporter):
 def pytest_terminal_summary(terminalreporter):
     _tell_what_was_said(terminalreporter)
     _tell_what_was_skipped(terminalreporter)
+    left = terminalreporter.config.stash.get(LEFT_TO_FUZZ, 0)
+    if left:
+        terminalreporter.line(f"{left} are left to `make fuzz` and `make test-hosts`")
 
 
 def _tell_what_was_said(terminalreporter):

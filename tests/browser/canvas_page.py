@@ -27,13 +27,18 @@ class Window:
         page.on("request", lambda r: self._asked_for(r.url))
         page.goto(url)
 
-    def begin_anew(self):
-        """By a page that forgets everything, and by letting go what the browser has kept."""
+    def begin_anew(self, query: str = ""):
+        """By a page that forgets everything, and by letting go what the browser has kept; `query`
+        is what the canvas is to be like."""
         self.page.set_viewport_size(SIZE)
         self.page.emulate_media(color_scheme="light")
         self.page.mouse.move(0, 0)
         self.page.get_by_role("link", name="Anew").click()
-        self.page.get_by_text("Nothing is remembered").wait_for()
+        if query:
+            asked = self.page.get_by_label("The next canvas")
+            asked.fill(query)
+            asked.press("Enter")
+        self.page.get_by_text(f"next is: {query or 'as usual'}").wait_for()
         self.page.wait_for_function("!globalThis.__placementCanvas.alive.size")
         self.page.evaluate("globalThis.__placementCanvas.saved.clear()")
         self.page.get_by_role("link", name="Main", exact=True).click()

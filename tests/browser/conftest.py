@@ -1,6 +1,7 @@
 """A studio of its own on a free port, and a real Chromium; a missing browser fails the tests."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ FLAGS = (
     # And what one process has compiled, its next page need not.
     "--process-per-site",
 )
+# What a page may ask for.
+LOCAL = re.compile(r"(https?|wss?)://127\.0\.0\.1:|data:|blob:")
 
 
 def pytest_collection_modifyitems(items):
@@ -167,7 +170,8 @@ def new_page(guest, studio_url, studio_log):
     """Open as many sessions of the studio as a test asks for; their errors fail the test.
 
     Each has a new project unless the path names one; a bare address would open the last one. It
-    begins where models are opened. What `prepare` does to the page comes before it is loaded.
+    begins where models are opened. What `prepare` does to the page comes before it is loaded. None
+    may ask for anything from outside.
     """
     with _sessions(guest, studio_url, studio_log) as open_page:
         yield open_page
@@ -182,7 +186,7 @@ def lasting_page(guest, studio_url, studio_log):
 
 @contextmanager
 def _sessions(guest, studio_url, studio_log):
-    pages, errors = [], []
+    pages, errors, asked = [], [], []
     logged = studio_log.stat().st_size
 
     def open_page(
@@ -192,6 +196,8 @@ def _sessions(guest, studio_url, studio_log):
         pages.append(page)
         page.on("pageerror", lambda error: errors.append(f"page error: {error}"))
         page.on("console", lambda message: errors.extend(_error_in(message)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("websocket", lambda socket: asked.append(socket.url))
         if prepare is not None:
             prepare(page)
         chosen = path if "project=" in path or bare else f"{path}?project=new"
@@ -210,6 +216,9 @@ def _sessions(guest, studio_url, studio_log):
         written = log.read()
     if "Traceback (most recent call last)" in written:
         errors.append(f"written by the studio: {written[-4000:]}")
+    errors += [f"asked for outside: {url}" for url in asked if not LOCAL.match(url)]
+    if pages and not asked:
+        errors.append("nothing that a page asked for was seen")
     assert not errors, "\n".join(errors)
 
 
@@ -250,11 +259,10 @@ def opened(visitor, harness_url, windows, request):
     used, num_failed = [], request.session.testsfailed
 
     def open_canvas(query: str = "") -> Canvas:
-        if windows and not query:
-            used.append(windows.pop())
-            used[-1].begin_anew()
-        else:
-            used.append(Window(visitor, f"{harness_url}/{query and f'?{query}'}"))
+        is_new = not windows
+        used.append(Window(visitor, harness_url) if is_new else windows.pop())
+        if query or not is_new:
+            used[-1].begin_anew(query)
         canvas = Canvas(used[-1].page)
         canvas.settled()
         return canvas
@@ -262,7 +270,7 @@ def opened(visitor, harness_url, windows, request):
     yield open_canvas
     for window in used:
         window.check()
-        if request.session.testsfailed > num_failed or "?" in window.page.url or windows:
+        if request.session.testsfailed > num_failed or windows:
             window.page.close()
         else:
             windows.append(window)

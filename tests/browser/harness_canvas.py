@@ -1,8 +1,9 @@
 """A small studio around nothing but the canvas, for its browser tests.
 
-`?model=` names a bundled sample or a made-up graph ("hostile", "chain", "wide"), `?slow=` delays
-every edit by that many seconds, `?breath_ms=` every step of a layout after the first. What Python
-holds is shown as JSON, so that a test can compare it with the picture.
+The page Anew takes what the next canvas is to be like, written as in an address: `model=` names a
+bundled sample or a made-up graph ("hostile", "chain", "wide"), `slow=` delays every edit by that
+many seconds, `breath_ms=` every step of a layout after the first. What Python holds is shown as
+JSON, so that a test can compare it with the picture.
 """
 
 import json
@@ -11,6 +12,7 @@ import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import streamlit as st
 
@@ -42,9 +44,10 @@ def load(name: str):  # type: ignore[no-untyped-def]
     return graph_named(name)
 
 
-name = st.query_params.get("model", "blocks")
+asked = dict(parse_qsl(state.get("asked", "")))
+name = asked.get("model", "blocks")
 graph = load(name)
-num_devices = int(st.query_params.get("devices", "3"))
+num_devices = 3
 keys = [
     replace(key, busy=f"{i} µs", memory="1 KiB")
     for i, key in enumerate(canvas.device_keys([f"cpu:{i}" for i in range(num_devices)]))
@@ -69,7 +72,7 @@ if state.get("model") != name:
 
 def breathe() -> None:
     if state["log"]:
-        time.sleep(0.001 * float(st.query_params.get("breath_ms", "0")))
+        time.sleep(0.001 * float(asked.get("breath_ms", "0")))
     state.get("expanded")
 
 
@@ -103,7 +106,7 @@ def answer(op) -> None:  # type: ignore[no-untyped-def]
 
 
 def apply() -> None:
-    time.sleep(float(st.query_params.get("slow", "0")))
+    time.sleep(float(asked.get("slow", "0")))
     redraw = False
     for op in outbox.unread("canvas", GESTURES):
         outbox.applied("canvas", op)
@@ -162,12 +165,9 @@ def draw() -> None:
         pins=state["pins"],
         focus=state["focus"],
         search=state["answer"],
-        marks=[op.name for op in graph.ops[:: max(1, len(graph.ops) // 12)]]
-        if "marks" in st.query_params
-        else [],
     )
     editing = canvas.Editing(
-        read_only="readonly" in st.query_params,
+        read_only="readonly" in asked,
         undo="a step" if state["done"] else "",
         redo="a step" if state["undone"] else "",
     )
@@ -192,8 +192,10 @@ def other() -> None:
 
 def anew() -> None:
     """A test that goes through this page finds the canvas as in a window that was just opened."""
+    wanted = st.text_input("The next canvas")
     state.clear()
-    st.write("Nothing is remembered")
+    state["asked"] = wanted
+    st.write(f"Nothing is remembered, next is: {wanted or 'as usual'}")
 
 
 def cancelled() -> None:

@@ -17,6 +17,12 @@ BOXES = """(around, parts) => parts.flatMap((part) => [...around.querySelectorAl
   .map((one) => one.getBoundingClientRect().toJSON())"""
 # Rows of a table that are to be seen at once, where it has as many.
 MOST_ROWS = 3
+# Whether the node with the given id is within the stage; a condition for `until`.
+SHOWN = """(() => {
+    const n = p.nodes.find((n) => n.id === given);
+    return n.x > p.stage.left && n.x < p.stage.left + p.stage.width &&
+        n.y > p.stage.top && n.y < p.stage.top + p.stage.height;
+})()"""
 IS_SEEN = """(part) => {
   const { left, right, top, bottom } = part.getBoundingClientRect();
   const x = Math.min((left + right) / 2, left + 20), y = (top + bottom) / 2;

@@ -17,8 +17,21 @@ def test_first_picture_shows_blocks_in_device_colours(opened):
         assert node["x"] + node["w"] / 2 < stage["left"] + stage["width"]
 
 
-def test_click_selects_and_empty_ground_clears(opened):
+def test_clicks_boxes_and_lassos_select(opened):
     canvas = opened()
+    _click_selects_and_empty_ground_clears(canvas)
+    _ctrl_click_adds_and_takes_away(canvas)
+    box = canvas.probe()["boxes"][0]
+    for drag in (_drag_a_box, _draw_a_lasso):
+        canvas.page.keyboard.press("Escape")
+        assert canvas.held()["selection"] == []
+        drag(canvas, box)
+        selected = [n for n in canvas.probe()["nodes"] if n["selected"] == "2"]
+        assert {n["parent"] for n in selected} == {box["id"]} and len(selected) == 6
+        assert len(canvas.held()["selection"]) == 12
+
+
+def _click_selects_and_empty_ground_clears(canvas):
     node = canvas.node("Identity")
     canvas.click(node)
     assert canvas.probe()["selection"] == [node["id"]]
@@ -29,8 +42,7 @@ def test_click_selects_and_empty_ground_clears(opened):
     assert canvas.held()["selection"] == []
 
 
-def test_ctrl_click_adds_and_takes_away(opened):
-    canvas = opened()
+def _ctrl_click_adds_and_takes_away(canvas):
     first, second = canvas.node("b0"), canvas.node("b1")
     canvas.click(first)
     canvas.page.keyboard.down("Control")
@@ -42,20 +54,14 @@ def test_ctrl_click_adds_and_takes_away(opened):
     assert len(canvas.held()["selection"]) == second["ops"]
 
 
-def test_shift_drag_selects_what_the_box_touches(opened):
-    canvas = opened()
-    box = canvas.probe()["boxes"][0]
-    canvas.drag(
-        (box["x"] - 4, box["y"] - 4), (box["x"] + box["w"] + 4, box["y"] + box["h"]), key="Shift"
-    )
-    selected = [n for n in canvas.probe()["nodes"] if n["selected"] == "2"]
-    assert {n["parent"] for n in selected} == {box["id"]} and len(selected) == 6
-    assert len(canvas.held()["selection"]) == 12
+def _drag_a_box(canvas, box):
+    """What it touches is selected."""
+    start = (box["x"] - 4, box["y"] - 4)
+    canvas.drag(start, (box["x"] + box["w"] + 4, box["y"] + box["h"]), key="Shift")
 
 
-def test_alt_drag_selects_with_a_lasso(opened):
-    canvas = opened()
-    page, box = canvas.page, canvas.probe()["boxes"][0]
+def _draw_a_lasso(canvas, box):
+    page = canvas.page
     left, top = box["x"] - 6, box["y"] - 6
     right, bottom = box["x"] + box["w"] + 6, box["y"] + box["h"] + 6
     page.keyboard.down("Alt")
@@ -65,11 +71,16 @@ def test_alt_drag_selects_with_a_lasso(opened):
         page.mouse.move(x, y, steps=5)
     page.mouse.up()
     page.keyboard.up("Alt")
-    assert len(canvas.held()["selection"]) == 12
 
 
-def test_keys_assign_undo_and_redo(opened):
+def test_keys_the_menu_and_dragging_assign(opened):
     canvas = opened()
+    _keys_assign_undo_and_redo(canvas)
+    _the_menu_assigns_by_mouse_and_by_keyboard(canvas)
+    _dragging_onto_a_device_assigns_and_moves_nothing(canvas)
+
+
+def _keys_assign_undo_and_redo(canvas):
     node = canvas.node("b0")
     canvas.click(node)
     canvas.page.keyboard.press("3")
@@ -85,19 +96,7 @@ def test_keys_assign_undo_and_redo(opened):
     canvas.wait("p.counts[2] === 0")
 
 
-def test_twenty_fast_keys_all_arrive(opened):
-    canvas = opened("model=blocks&slow=0.05")
-    canvas.click(canvas.node("b0"))
-    for number in range(20):
-        canvas.page.keyboard.press(str(number % 3 + 1))
-    held = canvas.held()
-    assert held["log"].count("assign") == 20
-    assert held["devices"][1] == 19 % 3
-    assert canvas.node("b0")["device"] == 19 % 3
-
-
-def test_the_menu_assigns_by_mouse_and_by_keyboard(opened):
-    canvas = opened()
+def _the_menu_assigns_by_mouse_and_by_keyboard(canvas):
     node = canvas.node("b1")
     canvas.click(node, button="right")
     canvas.page.get_by_role("menuitem", name="cpu:1").click()
@@ -113,19 +112,44 @@ def test_the_menu_assigns_by_mouse_and_by_keyboard(opened):
     assert canvas.held()["devices"].count(2) == node["ops"]
 
 
-def test_dragging_onto_a_device_assigns_and_moves_nothing(opened):
-    canvas = opened()
-    before = canvas.node("b2")
+def _dragging_onto_a_device_assigns_and_moves_nothing(canvas):
+    before, others = canvas.node("b2"), canvas.held()["devices"].count(2)
     chip = canvas.page.locator(".chip").nth(2).bounding_box()
     canvas.drag((before["x"], before["y"]), (chip["x"] + 20, chip["y"] + 10))
     after = canvas.node("b2")
     assert after["device"] == 2
     assert (after["x"], after["y"]) == (before["x"], before["y"])
-    assert canvas.held()["devices"].count(2) == before["ops"]
+    assert canvas.held()["devices"].count(2) == others + before["ops"]
 
 
-def test_double_click_opens_and_closes_where_the_block_is(opened):
+def test_twenty_fast_keys_all_arrive(opened):
+    canvas = opened("model=blocks&slow=0.05")
+    canvas.click(canvas.node("b0"))
+    for number in range(20):
+        canvas.page.keyboard.press(str(number % 3 + 1))
+    held = canvas.held()
+    assert held["log"].count("assign") == 20
+    assert held["devices"][1] == 19 % 3
+    assert canvas.node("b0")["device"] == 19 % 3
+
+
+def test_blocks_are_opened_and_closed_by_clicks_and_buttons(opened):
     canvas = opened()
+    _double_click_opens_and_closes_where_the_block_is(canvas)
+    box, scale = canvas.probe()["boxes"][1], canvas.probe()["scale"]
+    # A title selects its block, and the minus before it closes it.
+    canvas.page.mouse.click(box["x"] + box["w"] / 2, box["y"] + 12 * scale)
+    assert len(canvas.held()["selection"]) == 12
+    canvas.page.mouse.click(box["x"] + 15 * scale, box["y"] + 13 * scale)
+    canvas.wait(f"p.nodes.some((n) => n.id === '{box['id']}')")
+    canvas.page.get_by_role("button", name="Open all blocks").click()
+    assert len(canvas.wait("p.nodes.length === 72")["nodes"]) == 72
+    canvas.page.get_by_role("button", name="Close all blocks").click()
+    canvas.wait("p.nodes.length === 6 && p.boxes.length === 0")
+    assert canvas.held()["log"][-2:] == ["expand_all", "collapse_all"]
+
+
+def _double_click_opens_and_closes_where_the_block_is(canvas):
     node = canvas.node("b1")
     canvas.page.mouse.dblclick(node["x"], node["y"])
     canvas.wait(f"p.boxes.some((b) => b.id === '{node['id']}')")
@@ -139,25 +163,6 @@ def test_double_click_opens_and_closes_where_the_block_is(opened):
     again = canvas.settled()
     back = next(n for n in again["nodes"] if n["id"] == node["id"])
     assert abs(back["x"] - node["x"]) < 1 and abs(back["y"] - node["y"]) < 1
-
-
-def test_buttons_open_and_close_everything(opened):
-    canvas = opened()
-    canvas.page.get_by_role("button", name="Open all blocks").click()
-    assert len(canvas.wait("p.nodes.length === 72")["nodes"]) == 72
-    canvas.page.get_by_role("button", name="Close all blocks").click()
-    canvas.wait("p.nodes.length === 6 && p.boxes.length === 0")
-    assert canvas.held()["log"] == ["expand_all", "collapse_all"]
-
-
-def test_a_title_selects_its_block_and_its_minus_closes_it(opened):
-    canvas = opened()
-    box = canvas.probe()["boxes"][1]
-    scale = canvas.probe()["scale"]
-    canvas.page.mouse.click(box["x"] + box["w"] / 2, box["y"] + 12 * scale)
-    assert len(canvas.held()["selection"]) == 12
-    canvas.page.mouse.click(box["x"] + 15 * scale, box["y"] + 13 * scale)
-    canvas.wait(f"p.nodes.some((n) => n.id === '{box['id']}')")
 
 
 def test_keyboard_alone_walks_opens_selects_and_assigns(opened):
@@ -194,22 +199,6 @@ def test_keyboard_alone_walks_opens_selects_and_assigns(opened):
     assert canvas.page.locator(".live").inner_text() == "Nothing selected"
 
 
-def test_the_tab_key_stops_once_in_each_part(opened):
-    canvas = opened()
-    canvas.page.locator(".canvas").focus()
-    stops = []
-    for _ in range(4):
-        canvas.page.keyboard.press("Tab")
-        stops.append(
-            canvas.page.evaluate(
-                "() => { let e = document.activeElement;"
-                " while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;"
-                " return e.parentElement.getAttribute('aria-label') ?? e.parentElement.className; }"
-            )
-        )
-    assert stops == ["Devices", "Canvas tools", "Zoom", "foot"]
-
-
 def test_zoom_fit_and_pan_leave_the_placement_alone(opened):
     canvas = opened()
     page = canvas.page
@@ -226,16 +215,38 @@ def test_zoom_fit_and_pan_leave_the_placement_alone(opened):
     canvas.drag(corner, (corner[0] + 80, corner[1] - 40))
     canvas.wait(f"p.nodes[0].x - {x} > 20")
     assert canvas.held()["log"] == []
+    # Titles can be read also where the wheel has made everything small.
+    page.mouse.move(600, 400)
+    for _ in range(20):
+        if canvas.probe()["scale"] < 0.45:
+            break
+        page.mouse.wheel(0, 100)
+        page.wait_for_timeout(100)
+    far = canvas.probe()
+    assert 0.31 <= far["scale"] < 0.45 and 9 <= far["titlePx"] < 10
 
 
-def test_streamlit_shortcuts_do_not_fire(opened):
+def test_the_tab_key_stops_once_in_each_part_and_streamlit_hears_no_shortcuts(opened):
     canvas = opened()
+    page = canvas.page
+    page.locator(".canvas").focus()
+    stops = []
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        stops.append(
+            page.evaluate(
+                "() => { let e = document.activeElement;"
+                " while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;"
+                " return e.parentElement.getAttribute('aria-label') ?? e.parentElement.className; }"
+            )
+        )
+    assert stops == ["Devices", "Canvas tools", "Zoom", "foot"]
     canvas.click(canvas.node("b0"))
     for key in ("r", "c", " ", "PageDown", "End"):
-        canvas.page.keyboard.press(key)
-    canvas.page.wait_for_timeout(300)
-    assert canvas.page.get_by_text("Clear caches").count() == 0
-    assert canvas.page.evaluate("document.querySelector('.stMain').scrollTop") == 0
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    assert page.get_by_text("Clear caches").count() == 0
+    assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
 
 
 def test_read_only_selects_but_assigns_nothing(opened):
@@ -281,7 +292,17 @@ def test_another_page_and_back_keeps_colours_selection_and_view(opened):
 
 
 def test_theme_and_size_may_change(opened):
+    """The first sight follows the size until somebody moves, and what is seen then stays."""
     canvas = opened()
+    before = canvas.probe()
+    canvas.page.set_viewport_size({"width": 900, "height": 860})
+    after = canvas.wait(
+        f"p.stage.width < {before['stage']['width']} - 80 && p.scale < {before['scale']}"
+    )
+    right = after["stage"]["left"] + after["stage"]["width"]
+    assert all(node["x"] + node["w"] / 2 < right for node in after["nodes"])
+    canvas.page.set_viewport_size({"width": 1280, "height": 860})
+    canvas.wait(f"Math.abs(p.scale - {before['scale']}) < 1e-6")
     canvas.click(canvas.node("b0"))
     canvas.page.get_by_role("button", name="Zoom in").click()
     before = canvas.settled()
@@ -292,17 +313,6 @@ def test_theme_and_size_may_change(opened):
     after = canvas.probe()
     assert after["selection"] == before["selection"]
     assert after["scale"] == pytest.approx(before["scale"])
-
-
-def test_the_first_sight_follows_the_size_until_somebody_moves(opened):
-    canvas = opened()
-    before = canvas.probe()
-    canvas.page.set_viewport_size({"width": 900, "height": 860})
-    after = canvas.wait(
-        f"p.stage.width < {before['stage']['width']} - 80 && p.scale < {before['scale']}"
-    )
-    right = after["stage"]["left"] + after["stage"]["width"]
-    assert all(node["x"] + node["w"] / 2 < right for node in after["nodes"])
 
 
 def test_a_thousand_nodes_are_drawn_and_edited(opened):
@@ -328,15 +338,3 @@ def test_the_drawing_stays_where_it_is_when_something_is_selected(opened):
         assert after["selection"] == [node["id"]] and after["stage"] == before["stage"]
         status = canvas.page.locator(".foot .status")
         assert status.get_attribute("title") == status.inner_text() == after["status"]
-
-
-def test_titles_can_be_read_on_a_small_screen(opened):
-    canvas = opened()
-    canvas.page.mouse.move(600, 400)
-    for _ in range(20):
-        if canvas.probe()["scale"] < 0.45:
-            break
-        canvas.page.mouse.wheel(0, 100)
-        canvas.page.wait_for_timeout(100)
-    far = canvas.probe()
-    assert 0.31 <= far["scale"] < 0.45 and 9 <= far["titlePx"] < 10

@@ -1,16 +1,11 @@
-"""Exports in a real browser: the page that works from disk, the panel, and the picture as PNG."""
+"""The exported page that works from disk, in a real browser."""
 
-import csv
-import io
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from playwright.sync_api import expect
 
-from pages.ui.canvas import device_colour
 from placement.loaders import load
-from tests.browser.studio import choose, drawn
 from tests.exporters.exports import HOSTILE, export_of, hostile_model, written
 
 PIXEL = """(canvas, id) => {
@@ -87,28 +82,3 @@ def test_names_that_are_markup_stay_text_on_the_page_from_disk(open_file, tmp_pa
     expect(page.get_by_role("status")).to_contain_text("onerror=alert(1)")
     assert page.locator("img").count() == 0
     assert asked == [path.as_uri()] and not wrong
-
-
-def test_formats_and_the_picture_are_downloaded_from_the_place_page(studio_page, tmp_path):
-    page = studio_page
-    shown = drawn(page)
-    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
-    page.get_by_text("Export", exact=True).last.click()
-    choose(page, "Format", "Ops as a table (.csv)")
-    expect(page.get_by_text("Every op with its device").first).to_be_visible()
-    with page.expect_download() as found:
-        page.get_by_role("button", name="Download", exact=True).click()
-    assert found.value.suggested_filename == "onnx-inception-v2-heft-csv.csv"
-    rows = list(csv.DictReader(io.StringIO(found.value.path().read_text(encoding="utf-8"))))
-    counts = [sum(row["device"] == f"cpu:{d}" for row in rows) for d in range(2)]
-    assert counts == shown["counts"], "Python wrote the placement that the canvas shows"
-
-    with page.expect_download() as found:
-        page.get_by_role("button", name="Picture as PNG").click()
-    assert found.value.suggested_filename == "onnx-inception-v2-heft.png"
-    found.value.save_as(tmp_path / "picture.png")
-    image = Image.open(tmp_path / "picture.png").convert("RGB")
-    drawing = page.locator(".drawing canvas").bounding_box()
-    assert image.width == round(drawing["width"]) and image.height > drawing["height"]
-    seen = {f"#{r:02x}{g:02x}{b:02x}" for _, (r, g, b) in image.getcolors(1 << 20)}
-    assert {device_colour(0), device_colour(1)} <= seen, "the devices' colours are in the picture"

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from placement.drawing.colours.palette import colours
-from tests.browser.studio import choose, drawn, settled, until
+from tests.browser.studio import SHOWN, choose, drawn, until
 
 PIXEL = """(canvas, [x, y]) => {
   const box = canvas.getBoundingClientRect();
@@ -91,28 +91,22 @@ def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(lasting):
     expect(bars.nth(0)).to_have_css("background-image", "none")
 
 
-def test_a_timeline_is_hatched_at_once_and_plain_again(new_page):
-    page = new_page("")
-    drawn(page)
-    settled(page)
-    expect(page.locator(".gantt:not(.hatched) .bar").first).to_be_visible()
-    page.get_by_text("Hatch devices").click()
-    expect(page.locator(".gantt.hatched .hatching").first).to_be_visible()
-    page.get_by_text("Hatch devices").click()
-    expect(page.locator(".gantt:not(.hatched) .bar").first).to_be_visible()
-    expect(page.locator(".gantt .hatching")).to_have_count(0)
-
-
 def test_the_table_and_the_picture_share_one_selection(lasting):
     page = lasting
     closed(page, height=1700)
+    for _ in range(7):
+        page.get_by_role("button", name="Zoom in").click()
+    away = drawn(page)["centre"]
     page.get_by_text("Table of ops").click()
     rows = page.locator("tbody tr[data-op]")
     expect(rows).to_have_count(50)
     expect(page.locator("caption")).to_contain_text("371 of 371 ops")
 
+    # What is selected by a row is brought into view.
     rows.nth(0).click()
-    until(page, "p.nodes[0].selected === '1' && p.nodes[1].selected === '0'")
+    shown = until(page, "p.numSelected === 1 && Math.abs(p.centre.y - given.y) > 50", away)
+    assert [n["selected"] for n in shown["nodes"][:2]] == ["1", "0"]
+    until(page, SHOWN, shown["nodes"][0]["id"])
     rows.nth(1).get_by_role("checkbox").check()
     expect(page.get_by_text("Selected: 2 ops").first).to_be_visible()
     expect(page.locator("caption")).to_contain_text("Selected: 2, together")

@@ -14,19 +14,19 @@ CONSEQUENCE = ROOT / "assets" / "consequence" / "consequence.js"
 
 
 @pytest.fixture
-def desk(new_page):
-    return opened(new_page)
+def desk(new_page, project_about):
+    return opened(new_page, project_about)
 
 
 @pytest.fixture(scope="module")
-def lasting_desk(lasting_page):
+def lasting_desk(lasting_page, project_about):
     """For tests that take back all that they begin."""
-    return opened(lasting_page)
+    return opened(lasting_page, project_about)
 
 
-def opened(new_page):
+def opened(new_page, project_about):
     """The Studio page of a new project, at rest, with its timeline drawn."""
-    page = new_page("")
+    page = new_page(project_about(model="onnx-squeezenet"))
     drawn(page)
     settled(page)
     expect(page.locator(".gantt .bar").first).to_be_visible()
@@ -56,40 +56,6 @@ def unchanged(page, before):
     now = drawn(page)
     assert now["counts"] == before["counts"] and now["pending"] == 0
     expect(page.get_by_role("button", name="Undo", exact=True).first).to_be_disabled()
-
-
-def test_a_key_shows_while_it_is_held_and_moves_when_let_go(desk):
-    node = select(desk, 1)
-    before, key = drawn(desk), str(elsewhere(desk, node) + 1)
-    desk.keyboard.down(key)
-    told = told_after(desk)
-    desk.keyboard.press("Escape")
-    desk.keyboard.up(key)
-    unchanged(desk, before)
-    assert drawn(desk)["selection"] == [node["id"]]
-
-    # What is zoomed into stays, though the edit goes to a placement of its own.
-    gantt = desk.locator(".gantt").first
-    gantt.get_by_role("button", name="Zoom in").click()
-    seen = gantt.get_attribute("data-from"), gantt.get_attribute("data-to")
-    desk.locator(".canvas").first.focus()
-    desk.keyboard.down(key)
-    assert told_after(desk) == told
-    desk.keyboard.up(key)
-    expect(desk.locator(FORECAST)).to_be_hidden()
-    until(desk, "p.nodes[1].device === given", int(key) - 1)
-    settled(desk)
-    expect(desk.locator(PAST)).to_have_count(1)
-    assert (gantt.get_attribute("data-from"), gantt.get_attribute("data-to")) == seen
-    # The timeline's keys hold as the picture's do.
-    gantt.focus()
-    desk.keyboard.down(str(node["device"] + 1))
-    expect(desk.locator(GHOST)).to_have_attribute("d", re.compile("^M"))
-    desk.keyboard.press("Escape")
-    desk.keyboard.up(str(node["device"] + 1))
-    expect(desk.locator(GHOST)).to_have_count(0)
-    gantt.press(str(node["device"] + 1))
-    until(desk, "p.nodes[1].device === given", node["device"])
 
 
 def test_the_menu_foretells_the_entry_in_focus_or_under_the_pointer(lasting_desk):
@@ -185,10 +151,18 @@ def test_the_box_holds_what_stands_against_a_move(lasting_desk):
     expect(lasting_desk.locator(FORECAST)).to_be_hidden()
 
 
-def test_a_drag_over_a_device_shows_what_a_drop_there_does(desk):
+def test_a_key_and_a_drag_show_what_they_do_and_do_it_when_let_go(desk):
     node = select(desk, 1)
     before, first = drawn(desk), score(desk).inner_text()
     device = elsewhere(desk, node)
+    key = str(device + 1)
+    desk.keyboard.down(key)
+    told = told_after(desk)
+    desk.keyboard.press("Escape")
+    desk.keyboard.up(key)
+    unchanged(desk, before)
+    assert drawn(desk)["selection"] == [node["id"]]
+
     chip = middle(desk.locator(CHIPS).nth(device).bounding_box())
     axis = desk.locator(".gantt").first.get_attribute("data-to")
     desk.mouse.move(node["x"], node["y"])
@@ -200,7 +174,7 @@ def test_a_drag_over_a_device_shows_what_a_drop_there_does(desk):
         for part in (".canvas .ghost", f"{CHIPS}[data-device='{device}']")
     )
     assert words["y"] >= tile["y"] + tile["height"]
-    told = told_after(desk)
+    assert told_after(desk) == told
     assert score(desk).inner_text() == first
     assert desk.locator(".gantt").first.get_attribute("data-to") == axis
     # Off the device again, nothing is foretold; Escape ends the drag.
@@ -214,11 +188,35 @@ def test_a_drag_over_a_device_shows_what_a_drop_there_does(desk):
     desk.mouse.move(chip[0], chip[1] + 200)
     unchanged(desk, before)
 
+    # What is zoomed into stays, though the edit goes to a placement of its own.
+    gantt = desk.locator(".gantt").first
+    gantt.get_by_role("button", name="Zoom in").click()
+    seen = gantt.get_attribute("data-from"), gantt.get_attribute("data-to")
+    desk.locator(".canvas").first.focus()
+    desk.keyboard.down(key)
+    assert told_after(desk) == told
+    desk.keyboard.up(key)
+    expect(desk.locator(FORECAST)).to_be_hidden()
+    until(desk, "p.nodes[1].device === given", device)
+    settled(desk)
+    expect(desk.locator(PAST)).to_have_count(1)
+    assert (gantt.get_attribute("data-from"), gantt.get_attribute("data-to")) == seen
+    # The timeline's keys hold as the picture's do.
+    gantt.focus()
+    desk.keyboard.down(str(node["device"] + 1))
+    expect(desk.locator(GHOST)).to_have_attribute("d", re.compile("^M"))
+    desk.keyboard.press("Escape")
+    desk.keyboard.up(str(node["device"] + 1))
+    expect(desk.locator(GHOST)).to_have_count(0)
+    gantt.press(str(node["device"] + 1))
+    until(desk, "p.nodes[1].device === given", node["device"])
+    gantt.get_by_role("button", name="Whole").click()
+
     desk.mouse.move(node["x"], node["y"])
     desk.mouse.down()
     desk.mouse.move(*chip, steps=4)
     desk.mouse.up()
-    until(desk, "p.counts.join() !== given", ",".join(map(str, before["counts"])))
+    until(desk, "p.nodes[1].device === given", device)
     number, unit = told.split()
     expect(score(desk)).to_have_text(re.compile(rf"^[\d.]+ {unit}$|^[\d.]+ \S+$"))
     said = desk.locator('[class*="st-key-last-edit"]')

@@ -110,23 +110,45 @@ TABS = {
 }
 
 
-@pytest.fixture
-def desk(new_page):
-    """The Studio page of a new project, at rest."""
-    page = new_page("")
-    drawn(page)
-    settled(page)
-    return page
-
-
 @pytest.fixture(scope="module")
 def lasting_desk(lasting_page):
-    """The same for tests that leave it as they found it but for the selection, the zoom and the
-    size of the window."""
+    """The Studio page of a new project, at rest, for tests that leave it as they found it but for
+    the selection, the zoom and the size of the window."""
     page = lasting_page("")
     drawn(page)
     settled(page)
     return page
+
+
+class Held:
+    """What the studio tells a page is kept back while somebody wants it so."""
+
+    def __init__(self):
+        self.told, self.is_holding = [], False
+
+    def pass_on(self, browser):
+        self.browser, server = browser, browser.connect_to_server()
+        browser.on_message(server.send)
+        server.on_message(
+            lambda told: (self.told.append if self.is_holding else browser.send)(told)
+        )
+
+    def let_go(self):
+        self.is_holding = False
+        for told in self.told:
+            self.browser.send(told)
+        self.told.clear()
+
+
+@pytest.fixture(scope="module")
+def held_desk(lasting_page):
+    """One more such page for tests that mind neither edits nor the tab that is open, with a hold
+    on what it is told."""
+    held = Held()
+    page = lasting_page("", prepare=lambda page: page.route_web_socket(STREAM, held.pass_on))
+    drawn(page)
+    settled(page)
+    return page, held
 
 
 def share(page):
@@ -206,7 +228,8 @@ def test_folding_the_sidebar_leaves_all_of_the_graph_in_the_middle(lasting_desk)
         assert before["y"] == pytest.approx(after["y"], abs=2)
 
 
-def test_the_graph_has_most_of_the_window_and_the_page_never_scrolls(desk):
+def test_the_graph_has_most_of_the_window_and_the_page_never_scrolls(lasting_desk):
+    desk = lasting_desk
     for width, height in ((1024, 768), (1440, 900)):
         desk.set_viewport_size({"width": width, "height": height})
         desk.wait_for_timeout(300)
@@ -230,16 +253,15 @@ def test_the_graph_has_most_of_the_window_and_the_page_never_scrolls(desk):
 
 
 @pytest.mark.thorough
-def test_the_dock_is_dragged_and_each_tab_shows_what_it_holds(desk):
+def test_the_dock_is_dragged_and_each_tab_shows_what_it_holds(lasting_desk):
+    desk = lasting_desk
+    desk.set_viewport_size({"width": 1440, "height": 900})
+    desk.wait_for_timeout(300)
     before = desk.evaluate(f"{PROBE}.stage.height")
-    grip = desk.get_by_role("separator", name="Height of the dock").bounding_box()
-    desk.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + 4)
-    desk.mouse.down()
-    desk.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] - 96, steps=4)
-    desk.mouse.up()
+    _drag_the_dock(desk, -100)
     desk.wait_for_function(f"Math.abs({PROBE}.stage.height - {before - 100}) < 2")
-    # All tabs with what they hold are in test_studio_keys.
-    for name in either(("Memory", "Timeline"), tuple(TABS)):
+    # `make test` sees what all tabs hold in test_studio_keys.
+    for name in either((), (*TABS, "Timeline")):
         open_tab(desk, name)
         # What came late stands, unseen, in the tab before.
         shown = desk.locator(f".st-key-desk-dock {TABS[name]} >> visible=true").first
@@ -248,54 +270,44 @@ def test_the_dock_is_dragged_and_each_tab_shows_what_it_holds(desk):
     expect(desk.locator(".canvas").first).not_to_be_visible()
     press(desk, "Show the graph above the dock again")
     assert desk.evaluate(f"{PROBE}.stage.height") == pytest.approx(before - 100, abs=2)
+    _drag_the_dock(desk, 100)
+    desk.wait_for_function(f"Math.abs({PROBE}.stage.height - {before}) < 2")
+
+
+def _drag_the_dock(desk, down):
+    grip = desk.get_by_role("separator", name="Height of the dock").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + 4
+    desk.mouse.move(x, y)
+    desk.mouse.down()
+    desk.mouse.move(x, y + down, steps=4)
+    desk.mouse.up()
 
 
 @pytest.mark.thorough
-def test_a_tab_that_is_pressed_while_an_edit_is_drawn_shows_what_it_holds(desk):
-    select(desk, 1)
-    more = either((), ("Timeline", "Table", "Hints"))
-    for number, name in enumerate(("Table", "Memory", "Board", *more)):
-        desk.keyboard.press(str(1 + number % 2))
-        desk.get_by_role("tab", name=name, exact=True).first.click()
-        shown = desk.locator(f".st-key-desk-dock {TABS[name]}").first
-        expect(shown).to_be_visible(timeout=30_000)
-        desk.locator(".canvas").first.focus()
-
-
-@pytest.mark.thorough
-def test_a_tab_that_is_pressed_before_the_one_before_it_was_drawn_stays_open(new_page):
-    held, is_holding = [], False
-
-    def pass_on(browser):
-        server = browser.connect_to_server()
-        browser.on_message(server.send)
-        server.on_message(lambda told: (held.append if is_holding else browser.send)(told))
-        held.clear()
-        sockets.append(browser)
-
-    sockets = []
-    desk = new_page("", prepare=lambda page: page.route_web_socket(STREAM, pass_on))
-    drawn(desk)
-    settled(desk)
+def test_a_tab_that_is_pressed_before_the_one_before_it_was_drawn_stays_open(held_desk):
+    desk, held = held_desk
     more = either((), (("Memory", "Table"),))
     for first, then in (("Board", "Memory"), *more):
-        is_holding = True
+        held.is_holding = True
         desk.get_by_role("tab", name=first, exact=True).first.click()
         # Of Python's answer nothing arrives before the second press.
-        while not any(first.encode() in told for told in held):
+        while not any(first.encode() in told for told in held.told):
             desk.wait_for_timeout(100)
         desk.get_by_role("tab", name=then, exact=True).first.click()
         desk.evaluate(NOTE_TABS)
-        is_holding = False
-        for told in held:
-            sockets[-1].send(told)
-        held.clear()
+        held.let_go()
         expect(desk.locator(f".st-key-desk-dock {TABS[then]}").first).to_be_visible()
         settled(desk)
         assert desk.evaluate("[...globalThis.tabsOpen]") == [then]
 
 
-def test_twenty_edits_leave_the_picture_where_it_is(desk):
+@pytest.mark.thorough
+def test_edits_leave_the_picture_where_it_is_and_a_tab_pressed_meanwhile_is_drawn(held_desk):
+    desk, _ = held_desk
+    desk.set_viewport_size({"width": 1440, "height": 900})
+    open_tab(desk, "Timeline")
+    undo = desk.get_by_role("button", name="Undo", exact=True).first
+    expect(undo).to_be_disabled()
     select(desk, 1)
     before = drawn(desk)
     for number in range(20):
@@ -305,34 +317,28 @@ def test_twenty_edits_leave_the_picture_where_it_is(desk):
     after = drawn(desk)
     for what in ("scale", "centre", "stage"):
         assert after[what] == before[what], what
-    expect(desk.get_by_role("button", name="Undo", exact=True).first).to_be_enabled()
+    expect(undo).to_be_enabled()
     # What the edits did stands beside all other figures, on a small screen too.
     for width, height in ((1440, 900), (1024, 768)):
         desk.set_viewport_size({"width": width, "height": height})
         expect(desk.get_by_text("best possible")).to_be_visible()
         desk.wait_for_function(UNCUT, timeout=10_000)
-
-
-def test_nothing_in_the_inspector_moves_while_a_method_is_at_work(new_page, project_about):
-    limit = {"time-limit-auto": 2.0}
-    page = new_page(project_about(model="onnx-squeezenet", machine="null-2", form=limit))
-    select(page, 1)
-    settled(page)
-    page.evaluate(WATCH_INSPECTOR)
-    press(page, "Place")
-    expect(page.get_by_text(re.compile("Placed by auto")).first).to_be_visible()
-    seen = page.evaluate("[...globalThis.inspectorTops]")
-    assert len(seen) == 1, seen[:2]
-    # It was at work for long enough that something could have moved.
-    told = page.evaluate("[...globalThis.progressTold].filter(Boolean)")
-    assert len(told) > 1, told
+    more = either((), ("Memory", "Timeline", "Table", "Hints"))
+    for number, name in enumerate(("Table", "Board", *more)):
+        desk.locator(".canvas").first.focus()
+        desk.keyboard.press(str(1 + number % 2))
+        desk.get_by_role("tab", name=name, exact=True).first.click()
+        shown = desk.locator(f".st-key-desk-dock {TABS[name]}").first
+        expect(shown).to_be_visible(timeout=30_000)
 
 
 def test_notices_have_one_line_and_all_of_them_one_press_away(new_page, studio, monkeypatch):
-    """On a small screen too; the picture stays where it is, and so does the dock."""
+    """On a small screen too; the picture stays where it is, and so do the dock and, while a method
+    is at work, all that is in the inspector."""
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
     project = store.create()
-    project.change(touch=False, model="onnx-squeezenet", machine="null-2")
+    limit = {"time-limit-auto": 2.0}
+    project.change(touch=False, model="onnx-squeezenet", machine="null-2", form=limit)
     page = new_page(f"?project={project.id}")
     before = drawn(page)["stage"]
     settled(page)
@@ -381,7 +387,15 @@ def test_notices_have_one_line_and_all_of_them_one_press_away(new_page, studio, 
         expect(page.get_by_text(re.compile("^The times are measured now"))).to_have_count(0)
         # With one there is nothing to open, and progress stands above it.
         expect(more).to_be_hidden()
+        settled(page)
+        page.evaluate(WATCH_INSPECTOR)
         press(page, "Place")
         page.wait_for_function(WHOLE, arg=[NOTICE[0], *PROGRESS], timeout=60_000)
+        expect(page.get_by_text(re.compile("Placed by auto")).first).to_be_visible()
+        seen = page.evaluate("[...globalThis.inspectorTops]")
+        assert len(seen) == 1, seen[:2]
+        # It was at work for long enough that something could have moved.
+        told = page.evaluate("[...globalThis.progressTold].filter(Boolean)")
+        assert len(told) > 1, told
     finally:
         ProfileStore().clear(now.model.graph.fingerprint)

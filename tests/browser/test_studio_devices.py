@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.studio import choose, drawn, go, settled
+from tests.browser.studio import choose, settled
 
 
 def picked(page, what):
@@ -16,9 +16,7 @@ def picked(page, what):
 @pytest.fixture(scope="module")
 def lasting(lasting_page):
     """The page of a new project; each test chooses a machine of its own."""
-    page = lasting_page()
-    drawn(page)
-    go(page, "Devices")
+    page = lasting_page("devices")
     settled(page)
     return page
 

@@ -12,6 +12,7 @@ from studio.project import store
 from tests.browser.studio import drawn, open_tab, settled
 from tests.browser.test_studio_desk import TABS
 from tests.pages.test_pages import finished_run
+from tests.thorough import either
 
 # Parts of the page in the order in which keys reach them.
 ORDER = (
@@ -164,16 +165,21 @@ def check(page, found, around):
     assert not page.evaluate(UNMARKED)
 
 
-@pytest.mark.parametrize("view", ["", "&present"])
-def test_tab_reaches_what_is_seen_in_the_order_in_which_it_stands(new_page, view):
-    page = new_page(f"?project=new{view}")
+def test_tab_reaches_what_is_seen_in_the_order_in_which_it_stands(studio_page):
+    """At the desk and before an audience."""
+    page = studio_page
     drawn(page)
     settled(page)
-    parts = [part for part in ORDER if "strip" in part or "inspector" in part] if not view else []
-    parts += [".st-key-desk-graph", ".st-key-desk-edges", ".st-key-desk-dock"]
-    page.evaluate("document.activeElement?.blur()")
-    page.mouse.click(2, 2)
-    check(page, walk(page), parts)
+    everywhere = [".st-key-desk-graph", ".st-key-desk-edges", ".st-key-desk-dock"]
+    at_the_desk = [part for part in ORDER if "strip" in part or "inspector" in part]
+    for parts in (at_the_desk + everywhere, everywhere):
+        if parts == everywhere:
+            page.get_by_role("button", name="Present").click()
+            expect(page.get_by_role("region", name="Presentation")).to_be_visible()
+            settled(page)
+        page.evaluate("document.activeElement?.blur()")
+        page.mouse.click(2, 2)
+        check(page, walk(page), parts)
 
 
 @pytest.fixture
@@ -208,6 +214,7 @@ def unheard(page, found):
     return left
 
 
+@pytest.mark.thorough
 def test_keys_go_through_every_tab_of_the_dock_press_what_is_there_and_go_out_of_it(
     new_page, filled
 ):
@@ -219,6 +226,8 @@ def test_keys_go_through_every_tab_of_the_dock_press_what_is_there_and_go_out_of
         # What came late stands, unseen, in the tab before.
         expect(page.locator(f".st-key-desk-dock {content} >> visible=true").first).to_be_visible()
         settled(page)
+        if name == "Board":
+            _shows_the_focus_also_where_a_cell_has_taken_it_over(page)
         page.get_by_role("tab", name=name, exact=True).first.focus()
         found = walk(page)
         assert found and len(found) < MOST, f"{name} keeps the focus"
@@ -228,18 +237,15 @@ def test_keys_go_through_every_tab_of_the_dock_press_what_is_there_and_go_out_of
         if name == "Steps":
             page.evaluate("globalThis.tried = new WeakSet()")
         assert not unheard(page, found), name
-        # Whatever tab is open, keys beside the dock are those of what has the focus.
-        page.evaluate(f"walked = [document.querySelector('{BOX}')]; tried.delete(walked[0])")
-        assert not unheard(page, [{"name": BOX}]), name
+        # Whatever tab is open, keys beside the dock are those of what has the focus: beside the
+        # steps, too, which hear keys wherever it is.
+        if name in either(("Timeline", "Steps"), TABS):
+            page.evaluate(f"walked = [document.querySelector('{BOX}')]; tried.delete(walked[0])")
+            assert not unheard(page, [{"name": BOX}]), name
 
 
-def test_a_table_shows_the_focus_also_where_a_cell_of_it_has_taken_it_over(new_page, filled):
-    page = new_page(filled)
-    drawn(page)
-    open_tab(page, "Board")
+def _shows_the_focus_also_where_a_cell_has_taken_it_over(page):
     table = page.locator(f".st-key-desk-dock {TABS['Board']} canvas").first
-    expect(table).to_be_visible()
-    settled(page)
     expect(table).to_have_css("outline-style", "none")
     page.get_by_role("tab", name="Board", exact=True).first.focus()
     for _ in range(MOST):

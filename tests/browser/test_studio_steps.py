@@ -120,8 +120,8 @@ def test_a_method_is_followed_by_keys_and_by_clicks(followed):
     at(page, 0)
 
 
-def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_taken(steps):
-    page = steps
+def test_an_answer_is_hidden_until_somebody_has_given_one(followed):
+    page = followed
     page.get_by_text("Predict first").click()
     expect(page.locator(".player .question .text")).to_have_text("Which op comes first?")
     expect(page.locator(".player .why")).to_be_empty()
@@ -144,15 +144,13 @@ def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_take
     page.keyboard.press("End")
     at(page, 2)
     expect(page.locator(".player .question .text")).to_have_text("Where does n4 finish first?")
-    follow(page, "cpop")
-    page.get_by_role("button", name="Make this the placement").click()
-    expect(score(page)).to_have_text("86 s")
-    open_tab(page, "Timeline")
-    until(page, "p.nodes.every((n) => n.device >= 0)")
+    page.get_by_text("Predict first").click()
+    expect(page.locator(".player .question")).to_be_hidden()
 
 
 def test_the_picture_marks_what_is_clicked_and_shows_a_placement_that_comes(steps):
-    """Arrows go from step to step from the graph, too; what Place makes is what is seen then."""
+    """Arrows go from step to step from the graph, too; what Place makes is what is seen then, and
+    so is what a method that is followed comes to once somebody takes it."""
     page = steps
     page.keyboard.press("ArrowRight")
     at(page, 1)
@@ -185,6 +183,11 @@ def test_the_picture_marks_what_is_clicked_and_shows_a_placement_that_comes(step
     open_tab(page, "Steps")
     at(page, 2)
     until(page, "p.nodes.some((n) => n.device < 0)")
+    follow(page, "cpop")
+    page.get_by_role("button", name="Make this the placement").click()
+    expect(score(page)).to_have_text("86 s")
+    open_tab(page, "Timeline")
+    until(page, "p.nodes.every((n) => n.device >= 0)")
 
 
 def test_the_timeline_of_a_step_is_in_sight_with_its_axis(followed):

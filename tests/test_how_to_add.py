@@ -15,17 +15,6 @@ from tests.profiling.live import diamond
 
 ROOT = Path(__file__).parents[1]
 STUDIO = ("app.py", "pages", "placement", "profiling", "studio", "assets", "tests")
-PAGE = """
-import sys
-from streamlit.testing.v1 import AppTest
-page = AppTest.from_file("app.py", default_timeout=120)
-page.switch_page("pages/sizes.py")
-page.run()
-assert not page.exception, page.exception
-import app
-from pathlib import Path
-print(*(place.stem for place in sorted(app.PAGES.glob("*.py"), key=app.place_in_menu)))
-"""
 
 
 def shown() -> dict[str, str]:
@@ -62,35 +51,36 @@ def copy(tmp_path_factory):
     return folder
 
 
-def answered(folder: Path, *arguments: str):
-    command = (sys.executable, *arguments)
-    # Compiled code is kept by path, so all of it would be compiled once more for the copy.
-    uncompiled = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(command, cwd=folder, env=uncompiled, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 # One process answers what the tests below ask: each of their own would import the same libraries
-# once more. A call that fails, fails in the test that is about it.
+# once more. What fails, fails in the test that is about it.
 ANSWERS = """
-import contextlib, io, json, sys, traceback
+import json, subprocess, sys, traceback
+from pathlib import Path
 import pytest
-from placement.__main__ import main
+from tests.command import call_here
 
 calls, tests, out = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
 said, passed = {}, []
+
+def page_in_menu():
+    from streamlit.testing.v1 import AppTest
+    page = AppTest.from_file("app.py", default_timeout=120)
+    page.switch_page("pages/sizes.py")
+    page.run()
+    assert not page.exception, page.exception
+    import app
+    pages = sorted(app.PAGES.glob("*.py"), key=app.place_in_menu)
+    return subprocess.CompletedProcess("page", 0, " ".join(place.stem for place in pages), "")
+
+def note(name, answer):
+    try:
+        done = answer()
+        said[name] = [done.returncode or 0, done.stdout, done.stderr]
+    except Exception:
+        said[name] = [1, "", traceback.format_exc()]
+
 for name, words in calls.items():
-    printed, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
-        try:
-            status = main(words)
-        except SystemExit as ended:
-            status = ended.code
-        except Exception:
-            status = 1
-            traceback.print_exc()
-    said[name] = [status or 0, printed.getvalue(), errors.getvalue()]
+    note(name, lambda: call_here(*words))
 
 class Noted:
     def pytest_runtest_logreport(self, report):
@@ -98,6 +88,8 @@ class Noted:
             passed.append(report.nodeid)
 
 status = int(pytest.main(tests, [Noted()]))
+# Not before: Streamlit imports what is a plugin of pytest's, too.
+note("page", page_in_menu)
 with open(out, "w") as file:
     json.dump({"said": said, "status": status, "passed": passed}, file)
 """
@@ -150,7 +142,17 @@ class Answers:
         }
         answers = folder / "answers.json"
         asked = ("-c", ANSWERS, json.dumps(calls), json.dumps(TESTS), str(answers))
-        self.told = answered(copy, *asked)
+        # Compiled code is kept by path, so all of it would be compiled once more for the copy.
+        variables = {"NUMBA_DISABLE_JIT": "1", "PLACEMENT_STUDIO_HOME": str(folder / "home")}
+        done = subprocess.run(
+            (sys.executable, *asked),
+            cwd=copy,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        self.told = done.stdout
         self._answers = json.loads(answers.read_text())
         self.passed: list[str] = self._answers["passed"]
 
@@ -243,9 +245,8 @@ def test_a_machine_that_is_written_as_a_preset_is_one(answers):
     assert found["name"] == "bench" and len(found["devices"]) == len(content["devices"])
 
 
-def test_the_page_is_in_the_menu_and_is_drawn(copy, tmp_path, monkeypatch):
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    assert "sizes" in answered(copy, "-c", PAGE).split()
+def test_the_page_is_in_the_menu_and_is_drawn(answers):
+    assert "sizes" in answers.of("page").split()
 
 
 def test_the_conformance_tests_try_them(answers):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiling.measuring import crossings, kernels, reference
+from profiling.measuring import between_hosts, crossings, kernels, reference
 from tests.hosts.template import template
 from tests.hosts.two_nodes import nodes
 
@@ -43,3 +43,4 @@ def few_rounds(monkeypatch):
     monkeypatch.setattr(kernels, "BUDGET_S", 0.0)
     monkeypatch.setattr(crossings, "BUDGET_S", 0.0)
     monkeypatch.setattr(reference, "STEPS_S", 0.0)
+    monkeypatch.setattr(between_hosts, "ALONE_S", 0.0)

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -299,11 +299,25 @@ def _profile() -> str:
     return json.dumps(profile.to_json())
 
 
-def _await(process: subprocess.Popen[str], **wanted: str) -> None:
-    """Read what a command says until there is an event with all that is wanted."""
+def _await(process: subprocess.Popen[str], **wanted: str) -> Mapping[str, Any]:
+    """Read what a command says until there is an event with all that is wanted, and give it."""
     assert process.stdout is not None and process.stderr is not None
-    has_come = any(wanted.items() <= json.loads(line).items() for line in process.stdout)
-    assert has_come, process.stderr.read()
+    said = map(json.loads, process.stdout)
+    found = next((event for event in said if wanted.items() <= event.items()), None)
+    assert found is not None, process.stderr.read()
+    return dict(found)
+
+
+def lost(process: subprocess.Popen[str], victim: psutil.Process) -> tuple[Mapping[str, Any], float]:
+    """What a command that goes on says of a host that is killed, and how long after; it is at its
+    steps again by then.
+    """
+    begun_s = time.monotonic()
+    kill(victim)
+    found = _await(process, event="lost")
+    silence_s = time.monotonic() - begun_s
+    _await(process, event="step")
+    return found, silence_s
 
 
 def killed(process: subprocess.Popen[str], *victims: psutil.Process) -> Ended:
@@ -324,26 +338,30 @@ def _reading(process: subprocess.Popen[str]) -> threading.Thread:
     return reader
 
 
-def of_a_head(nodes: Nodes, chance: random.Random) -> list[Ended]:
-    """Kill all processes of the head under a run and a training, somewhere in their steps."""
+def of_a_head(nodes: Nodes, chance: random.Random, verbs: Sequence[str]) -> list[Ended]:
+    """Kill all processes of the head under commands, somewhere in their steps; a training is begun
+    first.
+    """
     with ExitStack() as stack:
-        # Of those that have one home one runs at a time.
-        apart = {"PLACEMENT_STUDIO_HOME": stack.enter_context(TemporaryDirectory())}
-        training = stack.enter_context(_started("train", **apart))
-        # The run, which is at its steps sooner, is not to wait there while the training's hosts
-        # open their model.
-        _await(training, event="progress", what="preparing to train")
-        both = [stack.enter_context(_started("run")), training]
-        for process in both:
+        begun: list[subprocess.Popen[str]] = []
+        for verb in verbs:
+            # Of those that have one home one runs at a time.
+            apart = {"PLACEMENT_STUDIO_HOME": stack.enter_context(TemporaryDirectory())}
+            begun.append(stack.enter_context(_started(verb, **apart)))
+            if verb == "train":
+                # A run, which is at its steps sooner, is not to wait there while the training's
+                # hosts open their model.
+                _await(begun[-1], event="progress", what="preparing to train")
+        for process in reversed(begun):
             # Meanwhile the other one comes no further than what it says fills its pipe.
             _await(process, event="step")
-        readers = [_reading(process) for process in both]
+        readers = [_reading(process) for process in begun]
         time.sleep(chance.uniform(0.0, RUN_S))
         begun_s = time.monotonic()
         for victim in nodes.processes("alpha"):
             kill(victim)
         with ThreadPoolExecutor() as pool:
-            found = list(pool.map(lambda process: _ended(process, begun_s), both))
+            found = list(pool.map(lambda process: _ended(process, begun_s), begun))
         for reader in readers:
             # What is still in the pipe is read before somebody closes it.
             reader.join(LIMIT_S)

@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -13,43 +13,54 @@ import pytest
 from placement.parallel.executor import Threads
 from placement.placers import placer_class
 from profiling.backends.ray import BACKEND
-from tests.command import call
 from tests.hosts import kills
 from tests.hosts.trainings import SIZES
 from tests.hosts.two_nodes import ADDRESS, nodes
 from tests.instances import random_problem
 from tests.profiling.live import diamond
+from tests.thorough import either
 
 # From a kill to the sentence.
 SILENCE_S = 10.0
 DIMS = [word for name, size in SIZES.items() for word in ("--dim", f"{name}={size}")]
 HOW = ("--analytic", "--placer", "round_robin", "--steps", 3)
+TRAIN = ("train", "nmt:training", *DIMS, "--no-adjust", *HOW)
 # A process that is not let in, and goes on inside of the cluster.
 REFUSED = """
-import sys
+import json, sys
 from profiling.backends.ray import BACKEND
 from profiling.backends._ray import outside
 
-outside._IMPORTED = "no.such.module"
-try:
-    BACKEND.machine(sys.argv[1])
-except ValueError as error:
-    print(error)
-print(*(device.name for device in BACKEND.machine("ray").devices))
+for address in sys.argv[1:]:
+    try:
+        BACKEND.machine(address)
+    except ValueError as error:
+        print(error)
+    outside._IMPORTED = "no.such.module"
+print(json.dumps(BACKEND.hosts("ray")))
+"""
+# A process that is outside, and connected once for all that it is told to do.
+COMMANDS = """
+import json, sys
+from tests.command import call_here
+
+done = [call_here(*words, "--json") for words in json.loads(sys.argv[1])]
+print(json.dumps([[each.returncode, each.stdout, each.stderr] for each in done]))
 """
 
 
-def said(*arguments):
-    done = call(*arguments, "--json")
+def written_by(script, *arguments, **variables):
+    """What a process prints that was started with a script."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **variables},
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "Ray says something, too"
-    return json.loads(done.stdout)
-
-
-def refused(*arguments):
-    done = call(*arguments)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
+    return done.stdout
 
 
 @pytest.fixture
@@ -68,24 +79,18 @@ def own(copying, monkeypatch):
                 process.kill()
 
 
+@pytest.mark.thorough
 def test_a_cluster_is_what_it_is_from_inside(own, monkeypatch, tmp_path):
     cluster, outside = own
-    inside = said("hosts")
-    who_is_not_let_in_goes_on(outside, cluster.address)
+    inside = who_is_not_let_in_goes_on(outside, cluster.address)
     # From here on no command knows another address.
     with monkeypatch.context() as patch:
-        patch.setenv("RAY_ADDRESS", outside)
-        assert said("hosts") == inside
-        with killed(lambda: cluster.raylet("beta")) as told:
-            assert "Host 'beta' left the cluster" in told.words
-        cluster.replace()
         patch.delenv("RAY_ADDRESS")
-        works(outside, tmp_path)
+        works(outside, inside, tmp_path)
         searches(outside, monkeypatch)
         patch.setenv("RAY_ADDRESS", outside)
-        for victim in (lambda: own_doors(cluster)[-1], lambda: cluster.raylet("alpha")):
-            with killed(victim) as told:
-                assert "The head of the Ray cluster" in told.words
+        for lose in either((a_host_and_the_door,), (a_host_and_the_door, the_node_of_the_head)):
+            lose(cluster)
 
 
 def own_doors(cluster):
@@ -96,44 +101,57 @@ def own_doors(cluster):
     return sorted(found, key=lambda process: process.info["create_time"])
 
 
-@contextmanager
-def killed(victim):
-    """What a run says in one sentence when a process is killed under it."""
+def the_node_of_the_head(cluster):
+    cluster.replace()
     with kills.running("run") as process:
-        told = kills.killed(process, victim())
+        is_over_without_the_head(kills.killed(process, cluster.raylet("alpha")))
+
+
+def a_host_and_the_door(cluster):
+    """A run goes on when a host is killed under it, and ends with its door to the cluster."""
+    with kills.running("run", "--resume") as process:
+        lost, silence_s = kills.lost(process, cluster.raylet("beta"))
+        assert "Host 'beta' left the cluster" in lost["message"] and silence_s < SILENCE_S, lost
+        is_over_without_the_head(kills.killed(process, own_doors(cluster)[-1]))
+
+
+def is_over_without_the_head(told):
     assert told.status == 2 and told.silence_s < SILENCE_S, told
-    assert told.words.count("\n") == 1, told
-    yield told
+    assert told.words.count("\n") == 1 and "The head of the Ray cluster" in told.words, told
 
 
 def who_is_not_let_in_goes_on(outside, inside):
-    words = refused("hosts", "--machine", f"ray://{inside}")
-    assert f"No Ray cluster answers at ray://{inside}" in words
-    done = subprocess.run(
-        [sys.executable, "-c", REFUSED, outside],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "RAY_ADDRESS": inside},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    told, devices = done.stdout.splitlines()
-    assert "cannot load the studio" in told and "install it there" in told
-    assert devices.split() == ["alpha/cpu:0", "beta/cpu:0"]
+    """What it says of the hosts once it is inside."""
+    words = written_by(REFUSED, f"ray://{inside}", outside, RAY_ADDRESS=inside).splitlines()
+    no_door, no_studio, hosts = words
+    assert f"No Ray cluster answers at ray://{inside}" in no_door
+    assert "cannot load the studio" in no_studio and "install it there" in no_studio
+    found = json.loads(hosts)
+    assert [host["devices"] for host in found] == [["alpha/cpu:0"], ["beta/cpu:0"]]
+    return found
 
 
-def works(outside, folder):
+def works(outside, inside, folder):
     """A run, a pipeline and a training go over both hosts, and come to what they come to here."""
     diamond(folder)
-    for objective in ("latency", "throughput"):
-        goal = ("--objective", objective, "--machine", outside)
-        run = said("run", folder / "small.onnx", *goal, *HOW)
+    over = [
+        ["run", str(folder / "small.onnx"), "--objective", objective, *map(str, HOW)]
+        for objective in ("latency", "throughput")
+    ]
+    train = list(map(str, TRAIN))
+    there = [[*words, "--machine", outside] for words in (["hosts"], *over, train)]
+    asked = json.dumps([*there, [*train, "--machine", "local:2"]])
+    found = []
+    for status, printed, errors in json.loads(written_by(COMMANDS, asked)):
+        assert (status, errors) == (0, "")
+        found.append(json.loads(printed))
+    hosts, *runs, trained, here = found
+    assert hosts == inside
+    for run in runs:
         assert run["outputs_match"] is True
         assert run["ops_per_device"].keys() == {"alpha/cpu:0", "beta/cpu:0"}
-    train = ("train", "nmt:training", *DIMS, "--no-adjust", *HOW)
-    there, here = (said(*train, "--machine", machine) for machine in (outside, "local:2"))
-    assert there["ops_per_device"].keys() == {"alpha/cpu:0", "beta/cpu:0"}
-    assert there["all_losses"] == here["all_losses"] and len(here["all_losses"]) == 3
+    assert trained["ops_per_device"].keys() == {"alpha/cpu:0", "beta/cpu:0"}
+    assert trained["all_losses"] == here["all_losses"] and len(here["all_losses"]) == 3
 
 
 def searches(outside, monkeypatch):
@@ -153,6 +171,9 @@ def searches(outside, monkeypatch):
     assert there == kind(**given).place(problem) and not lost and not here
 
 
-@pytest.mark.parametrize("address", ["ray://127.0.0.1", "ray://127.0.0.1:here", "ray://"])
-def test_an_address_without_a_port_is_refused(address):
-    assert "names no port; use ray://HOST:PORT" in refused("hosts", "--machine", address)
+def test_an_address_without_a_port_is_refused():
+    addresses = ("ray://127.0.0.1", "ray://127.0.0.1:here", "ray://")
+    asked = json.dumps([["hosts", "--machine", address] for address in addresses])
+    for status, printed, errors in json.loads(written_by(COMMANDS, asked)):
+        assert (status, printed, errors.count("\n")) == (2, "", 1), errors
+        assert "names no port; use ray://HOST:PORT" in errors

@@ -17,7 +17,9 @@ from tests.thorough import either
 
 # With a pipeline, and channels that are made in a run and a training, all these are ten; a head is
 # killed under a run and a training at once.
-RUNS, TRAININGS, HEADS = either((2, 2, 1), (5, 2, 5))
+RUNS, TRAININGS, HEADS = either((2, 1, 1), (5, 2, 5))
+# To end with the head is no part of what a command does.
+VERBS = either(("run",), ("train", "run"))
 # From a kill to the sentence, and to the first step without the host: no hang.
 SILENCE_S, GOES_ON_S = 10.0, 30.0
 
@@ -28,6 +30,7 @@ def is_told(told):
     return is_one and 0.0 < told.silence_s < SILENCE_S
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["actor", "node"])
 def test_runs_end_or_go_on_whoever_is_killed(cluster, tmp_path, capfd, what):
     model, chance = diamond(tmp_path), random.Random(0)
@@ -39,15 +42,17 @@ def test_runs_end_or_go_on_whoever_is_killed(cluster, tmp_path, capfd, what):
     assert "Unhandled error" not in capfd.readouterr().err, "Ray says it, too"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["actor", "node"])
 def test_pipelines_end_or_go_on_whoever_is_killed(cluster, tmp_path, what):
     model, chance = diamond(tmp_path), random.Random(2)
-    for resume in (False, True):
+    for resume in either((True,), (False, True)):
         told = kills.during_a_stream(cluster, what, model, chance, resume=resume)
         assert is_told(told), told
         assert 0.0 < told.goes_on_s < GOES_ON_S if resume else told.goes_on_s == 0.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["actor", "node"])
 def test_trainings_lose_nothing_whoever_is_killed(cluster, what):
     model, chance, expected = trainings.opened(), random.Random(1), trainings.alone()
@@ -59,16 +64,25 @@ def test_trainings_lose_nothing_whoever_is_killed(cluster, what):
         assert 0.0 < told.goes_on_s < GOES_ON_S if resume else told.goes_on_s == 0.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["actor", "node"])
 def test_whoever_connects_to_a_host_that_is_killed_goes_on(cluster, tmp_path, what):
     """Only the host that was killed is lost."""
+    for work in either((goes_on_in_a_run,), (goes_on_in_a_run, goes_on_in_a_training)):
+        work(cluster, what, tmp_path)
+
+
+def goes_on_in_a_run(cluster, what, folder):
     victim = kills.when_hosts_connect(cluster, what)
-    model, machine, heard = diamond(tmp_path), cluster.machine(), []
+    model, machine, heard = diamond(folder), cluster.machine(), []
     problem = problem_of(model, machine)
     apart = problem.placement_of([i % 2 for i in range(problem.num_units)])
     left, _, run = run_to_the_end(model, problem, apart, RunOptions(steps=2), emit=heard.append)
     names = {"alpha/cpu:0", "beta/cpu:0"} - lost_in(heard, what, victim)
     assert {d.name for d in left.machine.devices} == names and run.measured.outputs_match
+
+
+def goes_on_in_a_training(cluster, what, folder):
     victim = kills.when_hosts_connect(cluster, what)
     opened, heard = trainings.opened(), []
     found = trainings.trained(opened, cluster.machine(), resume=True, seed=3, emit=heard.append)
@@ -85,9 +99,10 @@ def lost_in(heard, what, victim):
     return {name for devices in told for name in devices}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", range(HEADS))
-def test_a_run_and_a_training_end_with_the_head(copying, number):
+def test_what_runs_ends_with_the_head(copying, number):
     with nodes(settings=copying) as own:
-        for told in kills.of_a_head(own, random.Random(number)):
+        for told in kills.of_a_head(own, random.Random(number), VERBS):
             assert told.status == 2 and told.silence_s < SILENCE_S, told
             assert told.words.count("\n") == 1 and "The head of the Ray" in told.words, told

@@ -41,11 +41,17 @@ ONCE = RunOptions(steps=2, warmup=1)
 CLOSED_S, WAITED_S = 60.0, 2.0
 SMALL = [
     ("onnx-squeezenet", {}),
-    ("onnx-shufflenet", {}),
-    ("onnx-inception-v1", {}),
-    ("rnnlm", {"batch": 1, "length": 3}),
     ("nmt", SIZES),
     ("nmt:training", SIZES),
+]
+# More of the same formats.
+OTHERS = [
+    pytest.param(name, dims, marks=pytest.mark.only_thorough)
+    for name, dims in (
+        ("onnx-shufflenet", {}),
+        ("onnx-inception-v1", {}),
+        ("rnnlm", {"batch": 1, "length": 3}),
+    )
 ]
 
 
@@ -60,14 +66,15 @@ def outputs_of(compiled, schedule, feeds):
         program.close()
 
 
-@pytest.mark.parametrize(("name", "dims"), SMALL)
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "dims"), [*SMALL, *OTHERS])
 def test_outputs_are_those_of_two_local_lanes_to_the_bit(machine, name, dims):
     model = pl.load(name, dims)
     lanes = pl.machine_for(model, two_lanes())
     over, here = problem_of(model, machine), problem_of(model, lanes)
     compiled, local = backends.compiled(model, machine), backends.compiled(model, lanes)
     feeds = local.feeds(0, {})
-    for seed in range(either(2, 5)):
+    for seed in range(either(1, 5)):
         sides = ((local, here), (compiled, over))
         expected, found = (
             outputs_of(side, random_schedule(problem, np.random.default_rng(seed)), feeds)
@@ -156,8 +163,9 @@ def test_a_run_is_a_step_of_that_schedule(machine, tmp_path, seed):
             assert before == after or spans[before].end_s <= spans[after].start_s
 
 
-@pytest.mark.parametrize("seed", range(either(2, 5)))
-@pytest.mark.parametrize(("name", "dims"), [SMALL[0], SMALL[3]])
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(either(1, 5)))
+@pytest.mark.parametrize(("name", "dims"), SMALL[:2])
 def test_a_pipeline_gives_every_sample_its_outputs_to_the_bit(machine, name, dims, seed):
     model = pl.load(name, dims)
     problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
@@ -328,12 +336,12 @@ def test_what_hosts_compute_for_us_is_not_that_of_others(machine):
     read = partial(backends.get("ray").counters, [d.name for d in machine.devices])
     workers = backends.get("ray").cluster().workers
     before = read()
-    ray.get([workers[h].__ray_call__.remote(compute, 1.0) for h in ("alpha", "beta")])
+    ray.get([workers[h].__ray_call__.remote(compute, 0.4) for h in ("alpha", "beta")])
     after = read()
     assert [len(busy_s) for busy_s, _ in before] == [1, 1], "a core of each"
     for (begun, own_begun_s), (ended, own_ended_s) in zip(before, after, strict=True):
-        assert own_ended_s - own_begun_s >= 1.0
-        assert sum(ended.values()) - sum(begun.values()) >= 0.9, "clocks tick a hundred times"
+        assert own_ended_s - own_begun_s >= 0.4
+        assert sum(ended.values()) - sum(begun.values()) >= 0.3, "clocks tick a hundred times"
 
 
 def test_a_run_counts_others_on_the_cores_of_hosts(machine, tmp_path):

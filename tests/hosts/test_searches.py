@@ -32,8 +32,8 @@ FIXED = {
     "random_search": {"max_iterations": 2, "batch": 8},
 }
 SPLITS = {
-    "annealing_split": {"max_iterations": 400_000},
-    "branch_and_bound": {"max_iterations": 400_000},
+    "annealing_split": {"max_iterations": 100_000},
+    "branch_and_bound": {"max_iterations": 100_000},
 }
 
 

@@ -42,6 +42,16 @@ def small_file(tmp_path):
     return tmp_path / "small.onnx"
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A model of such a file, the problem of its pipeline on one lane, and a placement."""
+    folder = tmp_path_factory.mktemp("alone")
+    diamond(folder)
+    model = pl.load(str(folder / "small.onnx"))
+    problem = pl.make_problem(model, pl.machine(lanes=1), objective="throughput")
+    return model, problem, pl.place(problem, "single").placement
+
+
 def same(a, b):
     """Whether two models say the same of everything but the content."""
     assert a.graph == b.graph and a.graph.fingerprint == b.graph.fingerprint
@@ -93,31 +103,22 @@ def test_every_verb_about_a_file(small_file, tmp_path):
     assert streamed.num_samples == 5 and streamed.run.outputs_match
 
 
-def test_a_stop_is_passed_on(small_file):
-    model, machine = pl.load(str(small_file)), pl.machine(lanes=1)
-    problem = pl.make_problem(model, machine, objective="throughput")
-    placement = pl.place(problem, "single").placement
+def test_a_stop_is_passed_on(alone):
     steps = []
 
     def hear(event):
         steps.extend([event] if event["event"] == "step" else [])
 
-    _, streamed = pl.stream(
-        model, problem, placement, samples=10**6, emit=hear, stop=lambda: len(steps) > 20
-    )
+    _, streamed = pl.stream(*alone, samples=10**6, emit=hear, stop=lambda: len(steps) > 20)
     assert streamed.cancelled and 20 < streamed.num_samples < 10**6
 
 
 @pytest.mark.parametrize("how", ["stop", "emit"])
-def test_what_is_stopped_at_once_is_cancelled_and_no_fault_of_the_file(how, small_file):
-    model, machine = pl.load(str(small_file)), pl.machine(lanes=1)
-    problem = pl.make_problem(model, machine)
-    placement = pl.place(problem, "single").placement
+def test_what_is_stopped_at_once_is_cancelled_and_no_fault_of_the_file(how, alone):
     # Of two verbs one asks `stop`, and each tells events: the answer may be a part, or nothing.
     given = {"stop": lambda: True} if how == "stop" else {"emit": lambda event: False}
-    through = dataclasses.replace(problem, objective="throughput")
     try:
-        _, streamed = pl.stream(model, through, placement, samples=10**6, **given)
+        _, streamed = pl.stream(*alone, samples=10**6, **given)
     except (RuntimeError, ValueError) as error:
         assert "was cancelled" in str(error) or "was stopped while it filled" in str(error)
     else:

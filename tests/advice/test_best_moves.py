@@ -99,7 +99,7 @@ def best_of_all_moves(problem, placement):
     return best_s
 
 
-@settings(max_examples=either(20, 60), deadline=None)
+@settings(max_examples=either(10, 60), deadline=None)
 @given(problems(16), st.integers(0, 10_000))
 def test_what_a_hint_saves_is_what_simulating_its_move_says(problem, seed):
     problem, placement = posed(seed, problem)
@@ -131,13 +131,13 @@ def check_against_all_moves(problem, placement):
         assert found[0].value_s <= best_s * (1 + 1e-9)
 
 
-@settings(max_examples=either(30, 100), deadline=None)
+@settings(max_examples=either(15, 100), deadline=None)
 @given(problems(14), st.integers(0, 10_000))
 def test_the_best_single_move_is_found(problem, seed):
     check_against_all_moves(*posed(seed, problem))
 
 
-@settings(max_examples=either(15, 40), deadline=None)
+@settings(max_examples=either(8, 40), deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(("latency", "throughput")))
 def test_the_best_single_move_of_a_workload_is_found(seed, objective):
     content = random_workload(seed, num_nodes=8)
@@ -145,7 +145,7 @@ def test_the_best_single_move_of_a_workload_is_found(seed, objective):
     check_against_all_moves(problem, problem.placement_of(random_devices(problem, seed)))
 
 
-@settings(max_examples=either(15, 40), deadline=None)
+@settings(max_examples=either(8, 40), deadline=None)
 @given(problems(7), st.integers(0, 10_000))
 def test_nothing_is_hinted_where_no_move_saves(problem, seed):
     """Follow the best hint until there is none: then no single move is better."""

@@ -16,8 +16,8 @@ def test_names_have_the_seed():
 @pytest.mark.parametrize("seed", [2, 8])
 def test_a_seed_is_one_network_that_opens_and_computes_numbers(tmp_path, seed):
     first = drawn(seed, tmp_path).read_bytes()
-    assert drawn(seed, tmp_path).read_bytes() == first != drawn(seed + 1, tmp_path).read_bytes()
     path = drawn(seed, tmp_path)
+    assert path.read_bytes() == first != drawn(seed + 1, tmp_path).read_bytes()
     model = onnx.load(path)
     graph = loaders.load(str(path)).graph
     assert graph.name == f"drawn-{seed}" and len(graph.ops) == len(model.graph.node)

@@ -134,7 +134,7 @@ def test_limits_of_the_studio_alone():
     assert json.loads(json.dumps(table.to_json(made)))["wishes"][0]["met"] is False
 
 
-@pytest.mark.parametrize("num_ops", [12, 100, 3_000])
+@pytest.mark.parametrize("num_ops", [12, 100, 1_000])
 def test_made_up_models_are_valid_and_have_that_many_ops(num_ops, tmp_path):
     model = files.made_up(num_ops)
     onnx.checker.check_model(model, full_check=True)
@@ -144,11 +144,12 @@ def test_made_up_models_are_valid_and_have_that_many_ops(num_ops, tmp_path):
     assert all(tensor.shape is not None for tensor in graph.tensors)
 
 
-@pytest.mark.parametrize("name", [*files.LIGHT, "3,000 ops"])
+@pytest.mark.parametrize("name", [*files.LIGHT, "1,000 ops"])
 def test_copies_of_a_file_are_alike_but_not_the_same_graph(name, tmp_path):
-    first, again = (files.write(name, 0, tmp_path).read_bytes() for _ in range(2))
-    assert first == again
-    graphs = [load(str(files.write(name, copy, tmp_path)), {}).graph for copy in (0, 1)]
+    paths = [files.write(name, copy, tmp_path) for copy in (0, 1)]
+    first = paths[0].read_bytes()
+    assert files.write(name, 0, tmp_path).read_bytes() == first
+    graphs = [load(str(path), {}).graph for path in paths]
     assert graphs[0].fingerprint != graphs[1].fingerprint
     assert [op.scope for op in graphs[0].ops] == [op.scope for op in graphs[1].ops]
 

@@ -79,8 +79,9 @@ def hosts(seed):
     )
 
 
+@pytest.mark.thorough
 def test_heft_is_heft_by_the_book():
-    for problem in (*map(instance, range(200)), *map(hosts, range(40))):
+    for problem in (*map(instance, range(either(80, 200))), *map(hosts, range(either(20, 40)))):
         flat = flatten(problem)
         order = falling(problem, mean_upward_ranks(flat))
         lanes = lanes_for(flat, insertion=True)
@@ -91,7 +92,7 @@ def test_heft_is_heft_by_the_book():
 
 @pytest.mark.thorough
 def test_etf_takes_the_pair_that_starts_first():
-    num = either(60, 200)
+    num = either(40, 200)
     for problem in (*map(instance, range(num)), *map(hosts, range(num))):
         flat = flatten(problem)
         rank, children = static_ranks(flat), no_children(flat.compute_s.shape[0])
@@ -269,10 +270,11 @@ def tight(seed, *, share):
     return replace(problem, machine=replace(problem.machine, devices=devices))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LISTS)
 @pytest.mark.parametrize("memory_model", ["sum", "live"])
 def test_tight_memory_is_kept(name, memory_model):
-    for seed in range(8):
+    for seed in range(either(4, 8)):
         share = 1.25 if memory_model == "sum" else 1.7
         problem = replace(tight(seed, share=share), memory_model=memory_model)
         placement = placer_class(name)().place(problem)

@@ -1,5 +1,7 @@
 """Policies of every learner by gradient: written, read, carried to other problems, refused."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from placement.placers import placer_class
 from placement.placers._policies import PolicyFiles
 from placement.search.feasible import final_s
 from tests.instances import random_problem
+from tests.thorough import either
 from tests.workloads import problem_from_workload, random_workload
 
 SMALL = {
@@ -20,6 +23,8 @@ SMALL = {
     "placeto": {"batch": 4},
 }
 MOST_BYTES = 5 * 2**20
+# All tests of one learner follow each other, so that mostly one process trains it.
+EACH = pytest.mark.parametrize("name", SMALL, scope="module")
 
 
 def placer(name, **more):
@@ -28,9 +33,17 @@ def placer(name, **more):
     )
 
 
-def trained_file(name, path):
-    placer(name, save=str(path)).place(random_problem(1, num_ops=12, num_devices=3))
-    return load_file(path)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The file of each learner's policy, trained once."""
+
+    @functools.cache
+    def written(name):
+        path = tmp_path_factory.mktemp("trained") / f"{name}.safetensors"
+        placer(name, save=str(path)).place(random_problem(1, num_ops=12, num_devices=3))
+        return path
+
+    return written
 
 
 def heard(placer, problem):
@@ -82,11 +95,12 @@ def test_a_network_begins_as_the_one_that_was_written(name, tmp_path, monkeypatc
     assert first != untrained, "something was learned"
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_policy_carries_to_other_graphs_and_machines(name, tmp_path):
-    path, other = tmp_path / "policy.safetensors", tmp_path / "other.safetensors"
-    before = trained_file(name, path)
-    for num_ops, num_devices in ((12, 3), (20, 2), (7, 1), (15, 5)):
+@pytest.mark.thorough
+@EACH
+def test_a_policy_carries_to_other_graphs_and_machines(name, trained, tmp_path):
+    path, other = trained(name), tmp_path / "other.safetensors"
+    before = load_file(path)
+    for num_ops, num_devices in ((20, 2), (7, 1), (15, 5), *either((), ((12, 3),))):
         problem = random_problem(num_ops, num_ops=num_ops, num_devices=num_devices)
         one = placer(name, policy=str(path), save=str(other))
         placement, note = heard(one, problem)
@@ -100,17 +114,17 @@ def test_a_policy_carries_to_other_graphs_and_machines(name, tmp_path):
     assert final_s(problem, placement) < float("inf")
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_what_belongs_to_single_units_is_not_written(name, tmp_path):
-    written = trained_file(name, tmp_path / "policy.safetensors")
+@EACH
+def test_what_belongs_to_single_units_is_not_written(name, trained):
+    written = load_file(trained(name))
     assert all(12 not in array.shape for array in written.values())
     assert ("placing.table" in written) == (name in ("group_pg", "hierarchical"))
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_file_of_others_is_one_sentence(name, tmp_path):
+@EACH
+def test_a_file_of_others_is_one_sentence(name, trained, tmp_path):
     path = tmp_path / "policy.safetensors"
-    arrays = trained_file(name, path)
+    arrays = load_file(trained(name))
     problem = random_problem(1, num_ops=12, num_devices=3)
     save_policy(path, "other", {}, arrays)
     with pytest.raises(ValueError, match=f"it is for 'other', not '{name}'"):
@@ -124,12 +138,11 @@ def test_a_file_of_others_is_one_sentence(name, tmp_path):
         placer(name, save=str(tmp_path / "no" / "where")).place(problem)
 
 
+@EACH
 @pytest.mark.parametrize("number", [np.nan, 3e38])
-@pytest.mark.parametrize("name", SMALL)
-def test_numbers_that_are_none_or_far_too_large_are_refused(name, number, tmp_path):
+def test_numbers_that_are_none_or_far_too_large_are_refused(name, number, trained, tmp_path):
     path = tmp_path / "policy.safetensors"
-    placer(name, save=str(path)).place(random_problem(1, num_ops=12, num_devices=3))
-    content = bytearray(path.read_bytes())
+    content = bytearray(trained(name).read_bytes())
     content[-4:] = np.float32(number).tobytes()
     path.write_bytes(content)
     with pytest.raises(ValueError, match="numbers that are none or too large"):

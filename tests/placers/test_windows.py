@@ -61,11 +61,11 @@ def test_auto_searches_a_large_graph_by_windows(monkeypatch):
         begun.append(start)
         return search(problem, start, report, **asked)
 
-    monkeypatch.setattr(auto, "WINDOWS_FROM", 300)
+    monkeypatch.setattr(auto, "WINDOWS_FROM", 100)
     monkeypatch.setattr(windows, "WINDOW", 40)
     monkeypatch.setattr(windows, "NEXT", 20)
     monkeypatch.setattr(windows, "improve_along", noted)
-    problem = random_problem(1, num_ops=310, num_devices=3)
+    problem = random_problem(1, num_ops=110, num_devices=3)
     roomy = tuple(replace(d, memory_bytes=10**6) for d in problem.machine.devices)
     problem = replace(problem, machine=replace(problem.machine, devices=roomy))
     found, again = (place(problem, "auto", settings={"max_iterations": 1000}) for _ in range(2))

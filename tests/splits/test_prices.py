@@ -35,9 +35,10 @@ def parts(units):
             yield held, load_of(units, held)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("training", [False, True])
 def test_parts_in_a_row_are_all_parts(training):
-    for seed in range(100):
+    for seed in range(either(50, 100)):
         units = class_units(random_instance(seed, training=training))
         price = np.random.default_rng(seed).normal(size=units.num_units)
         row = rows.row_of_accelerator(units)
@@ -56,12 +57,13 @@ def test_parts_in_a_row_are_all_parts(training):
                 assert worth[-1] == pytest.approx(max(w for _, w in every), abs=1e-9), seed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("training", [False, True])
 def test_fewer_nets_make_no_part_dearer(training, monkeypatch):
     """Rows with so few states that nets are left out allow at least all parts."""
     monkeypatch.setattr(rows, "MAX_OPEN", 1)
     monkeypatch.setattr(rows, "MAX_STATES", 12)
-    for seed in range(60):
+    for seed in range(either(30, 60)):
         units = class_units(random_instance(seed, training=training))
         price = np.random.default_rng(seed).normal(size=units.num_units)
         row = rows.row_of_accelerator(units)
@@ -76,7 +78,7 @@ def test_fewer_nets_make_no_part_dearer(training, monkeypatch):
 @pytest.mark.parametrize("training", [False, True])
 def test_bounds_are_never_above_the_optimum(training):
     gaps = []
-    for seed in range(either(30, 150)):
+    for seed in range(either(18, 150)):
         instance = random_instance(seed, training=training)
         splits = force.splits(instance)
         optimum = force.loads_s(instance, splits).max(axis=1).min(initial=np.inf)
@@ -104,7 +106,7 @@ def test_bounds_hold_and_rise_where_steps_are_few(monkeypatch):
     monkeypatch.setattr(prices, "MOST_UNTRUE", 1)
     monkeypatch.setattr(prices, "COARSE", (1, 1))
     sums = []
-    for seed in range(either(30, 120)):
+    for seed in range(either(15, 120)):
         instance = random_instance(seed, training=seed % 2 == 1)
         units = class_units(instance)
         splits = force.splits(instance)
@@ -119,7 +121,7 @@ def test_bounds_hold_and_rise_where_steps_are_few(monkeypatch):
             assert bounds[-1] <= optimum * (1 + 1e-9), seed
         sums.append([bound / optimum for bound in bounds])
     coarse, fine = np.mean(sums, axis=0)
-    assert len(sums) > either(18, 80)
+    assert len(sums) > either(8, 80)
     assert fine > coarse
 
 
@@ -139,6 +141,7 @@ def test_a_search_for_prices_ends_when_told():
     assert plain <= late <= known_s
 
 
+@pytest.mark.only_thorough
 def test_prices_come_near_the_best_split_of_an_attention_graph():
     units = class_units(read("throughput/op_bert3_inference"))
     plain = throughput_bound_s(units)

@@ -14,6 +14,7 @@ from placement.splits.exact.branch_calls import CallBranchSearch
 from placement.splits.model.instance import from_problem
 from tests.contiguity import contiguity
 from tests.instances import random_problem
+from tests.thorough import either
 
 PLACERS = ("ideals_dp", "linear_dp", "annealing_split")
 
@@ -59,10 +60,11 @@ def built(name, **changes):
     return placer_class(name)(**(settings(name) | changes))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLACERS)
 @pytest.mark.parametrize("training", [False, True])
 def test_throughput_placements_are_valid_and_not_below_the_bound(name, training):
-    for seed in range(8):
+    for seed in range(either(4, 8)):
         given = problem(seed, "throughput", training=training, limit=24.0)
         placed = place(given, name, settings=settings(name))
         assert placed.violations == (), (name, seed)
@@ -80,9 +82,10 @@ def test_reported_value_is_the_evaluators():
         assert heard[-1].best_s == pytest.approx(simulate(given, placement).value), name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["linear_dp", "annealing_split"])
 def test_latency_placements_are_valid_and_not_below_the_bound(name):
-    for seed in range(8):
+    for seed in range(either(4, 8)):
         given = problem(seed, "latency", limit=20.0)
         placed = place(given, name, settings=settings(name))
         assert placed.violations == (), (name, seed)
@@ -91,9 +94,10 @@ def test_latency_placements_are_valid_and_not_below_the_bound(name):
         assert placed.value <= on_cpu, (name, seed)
 
 
+@pytest.mark.thorough
 def test_more_calls_are_never_worse():
     better = 0
-    for seed in range(12):
+    for seed in range(either(5, 12)):
         given = problem(seed, "latency", num_accelerators=1, limit=40.0, unsupported=(6, 7))
         values = []
         for calls in (1, 2, 3):
@@ -111,10 +115,11 @@ def test_more_calls_are_never_worse():
     assert better > 0
 
 
+@pytest.mark.thorough
 def test_several_calls_are_exact_and_run_as_they_were_found():
     """Value, bound and schedule of up to two calls each, against branch and bound on its own."""
     saved = 0
-    for seed in range(12):
+    for seed in range(either(5, 12)):
         content = workload(seed, num_accelerators=1, limit=40.0, unsupported=(6, 7))
         given = problem_from_workload(content, "w")
         search = CallBranchSearch(from_problem(given), calls_each=2)

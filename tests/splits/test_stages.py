@@ -189,7 +189,8 @@ def placed(problem, name, **settings):
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(either(2, 6)))
 def test_no_contiguous_split_of_a_model_is_better(seed):
-    problem = problem_of(inference(seed, 6), machine_of(2 + seed % 2), seed, slow_host=2.0)
+    num_ops = either(5, 6)
+    problem = problem_of(inference(seed, num_ops), machine_of(2 + seed % 2), seed, slow_host=2.0)
     best_s = best_by_force(problem)
     value_s, note = placed(problem, "ideals_dp")
     assert note == "the best contiguous split"
@@ -200,7 +201,7 @@ def test_no_contiguous_split_of_a_model_is_better(seed):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(either(2, 4)))
+@pytest.mark.parametrize("seed", range(either(1, 4)))
 def test_no_contiguous_split_of_branches_is_better(seed):
     problem = problem_of(branches(seed, 6), machine_of(2), seed, slow_host=2.0)
     best_s = best_by_force(problem)
@@ -214,7 +215,8 @@ def test_no_contiguous_split_of_branches_is_better(seed):
     assert placed(problem, "linear_dp", orders=1)[0] == pytest.approx(in_order_s)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(either(2, 4)))
 def test_no_contiguous_split_of_a_training_step_is_better(seed):
     problem = problem_of(training(seed, 5), machine_of(2), seed, slow_host=2.0)
     best_s = best_by_force(problem)
@@ -240,7 +242,7 @@ def test_devices_and_links_that_all_differ(seed):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("state", [False, True], ids=["weights", "state"])
-@pytest.mark.parametrize("seed", range(either(2, 4)))
+@pytest.mark.parametrize("seed", range(either(1, 4)))
 def test_memory_decides_where_borders_lie(seed, state):
     graph = inference(seed, 5)
     if state:
@@ -299,10 +301,13 @@ def without_pools(table, kinds):
     return Pools(kinds, np.arange(len(kinds.engines)))
 
 
+ODD = [*itertools.product(range(4), (0, 1), ("latency", "throughput"))]
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("objective", ["latency", "throughput"])
-@pytest.mark.parametrize("num_odd", [0, 1])
-@pytest.mark.parametrize("seed", range(either(1, 4)))
+@pytest.mark.parametrize(
+    ("seed", "num_odd", "objective"), either([(0, 0, "throughput"), (0, 1, "latency")], ODD)
+)
 def test_kinds_of_one_pool_are_counted_together(seed, num_odd, objective, monkeypatch):
     """And all is what it is with every kind for itself, to the bit: values, stages, answers."""
     problem = hosts_problem(seed, num_hosts=3, per_host=3, num_ops=9, num_odd=num_odd)
@@ -388,7 +393,7 @@ def valued(problem, devices):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(either(2, 4)))
+@pytest.mark.parametrize("seed", range(either(1, 4)))
 def test_a_split_says_what_bounds_it(seed):
     problem = problem_of(branches(seed, 6), machine_of(2), seed, slow_host=2.0)
     best_s = best_by_force(problem)

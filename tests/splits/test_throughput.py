@@ -33,10 +33,11 @@ def valued(instance, units, device_of_unit):
     return force.loads_s(instance, devices).max(), devices
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("training", [False, True])
 def test_intervals_are_contiguous_and_never_below_the_optimum(training):
     equal = solved = 0
-    for seed in range(200):
+    for seed in range(either(120, 200)):
         instance = random_instance(seed, training=training)
         splits = force.splits(instance)
         splits = splits[force.contiguous(instance, splits)]
@@ -51,7 +52,7 @@ def test_intervals_are_contiguous_and_never_below_the_optimum(training):
         assert value >= optimum * (1 - 1e-9), seed
         solved += 1
         equal += value <= optimum * (1 + 1e-9)
-    assert equal >= 0.9 * solved > 100
+    assert equal >= 0.9 * solved > either(60, 100)
 
 
 @pytest.mark.parametrize("name", OPTIMA_MS)
@@ -75,7 +76,7 @@ def test_intervals_of_a_large_graph():
 @pytest.mark.parametrize("training", [False, True])
 def test_annealing_finds_the_optimum_of_small_graphs(training):
     equal = solved = 0
-    for seed in range(either(30, 60)):
+    for seed in range(either(18, 60)):
         instance = random_instance(seed, training=training)
         splits = force.splits(instance)
         optimum = force.loads_s(instance, splits).max(axis=1).min(initial=np.inf)
@@ -88,11 +89,11 @@ def test_annealing_finds_the_optimum_of_small_graphs(training):
         assert value >= optimum * (1 - 1e-9), seed
         solved += 1
         equal += value <= optimum * (1 + 1e-9)
-    assert equal >= 0.95 * solved > either(15, 30)
+    assert equal >= 0.95 * solved > either(8, 30)
 
 
-# Inference and training, chains and recurrent networks.
-FEW_GOALS = ("layer_bert24_training", "layer_gnmt_inference")
+# The one that needs fewer steps.
+FEW_GOALS = ("layer_bert24_training",)
 
 
 @pytest.mark.thorough

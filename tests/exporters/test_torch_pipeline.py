@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 import torch
 from torch import nn
-from torch.distributed.pipelining import SplitPoint, pipeline
 
 import placement as pl
 from placement import loaders
@@ -71,6 +70,9 @@ def ops_in(stage, path=""):
 
 def cut(module, example, found):
     """The module's stages as the library cuts them where the file says."""
+    # To import it takes most of a second of every process that collects this file.
+    from torch.distributed.pipelining import SplitPoint, pipeline
+
     points = {name: SplitPoint[point] for name, point in found["split_points"].items()}
     with torch.no_grad():
         return pipeline(module, (example,), split_spec=points)
@@ -116,21 +118,21 @@ def tiny_llama():
     return LlamaForCausalLM(LlamaConfig(**rest, use_cache=False)).eval()
 
 
-@pytest.mark.parametrize("weights", [True, False], ids=["with weights", "configuration"])
-def test_stages_of_a_llama_hold_the_ops_placed_there(weights, tmp_path):
+def test_stages_of_a_llama_hold_the_ops_placed_there(tmp_path):
     """The file of a configuration, that has no weights, cuts the model that has them, too."""
     module, words = tiny_llama(), torch.randint(0, 97, (1, 8))
-    if weights:
-        model = pl.from_torch(module, words)
-    else:
-        (tmp_path / "config.json").write_text(json.dumps(TINY))
-        model = loaders.load(str(tmp_path / "config.json"), {"length": 8})
-    export = in_layers("c01", model, "model.layers")
     with torch.no_grad():
         expected = module(words).logits
+    with_weights = in_layers("c01", pl.from_torch(module, words), "model.layers")
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    weightless = loaders.load(str(tmp_path / "config.json"), {"length": 8})
+    export = in_layers("c01", weightless, "model.layers")
     got, pipe, found = stages(module, words, export, tmp_path)
     assert found["split_points"] == {"model.layers.1": "BEGINNING", "model.layers.2": "BEGINNING"}
-    assert got == placed_on(export) and not FORMAT.note(export)
+    same = content(written("torch-pipeline", with_weights, tmp_path))
+    assert {**same, "model": found["model"]} == found, "which cuts it into the same stages"
+    for each in (export, with_weights):
+        assert got == placed_on(each) and not FORMAT.note(each)
     with torch.no_grad():
         outputs = pipe(words)
     assert torch.equal(outputs[0] if isinstance(outputs, tuple) else outputs, expected)

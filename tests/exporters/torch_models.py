@@ -79,16 +79,30 @@ class Scaled(nn.Module):
         return torch.relu(x * self.scale)
 
 
+def untrained() -> tuple[Seeing, tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """A module that sees, with what it is called with and the classes of that: always the same."""
+    torch.manual_seed(0)
+    given = torch.randn(4, 3, 16, 16), torch.randint(0, 5, (4,))
+    return Seeing(), given, torch.randint(0, 4, (4,))
+
+
+@cache
+def seeing(optimizer: str) -> Model:
+    """A training step of it, which is captured once: programs keep a state of their own."""
+    module, given, target = untrained()
+    loss = nn.functional.cross_entropy
+    how = {"training": True, "loss": loss, "targets": (target,), "optimizer": optimizer}
+    return pl.from_torch(module, given, **how)
+
+
 @cache
 def training(name: str) -> Model:
     """A training step of one of the three, each with another optimiser."""
+    if name == "seeing":
+        return seeing("adam")
     torch.manual_seed(0)
     loss, targets = nn.functional.mse_loss, (torch.randn(2, 5, 8),)
-    if name == "seeing":
-        module, inputs = Seeing(), (torch.randn(4, 3, 16, 16), torch.randint(0, 5, (4,)))
-        loss, targets = nn.functional.cross_entropy, (torch.randint(0, 4, (4,)),)
-        how = {"optimizer": "adam"}
-    elif name == "attending":
+    if name == "attending":
         module, inputs, how = Attending(), (torch.randn(2, 5, 8),), {"optimizer": "momentum"}
     else:
         module, inputs, how = Remembering(), (torch.randn(2, 3, 4),), {}

@@ -1,17 +1,15 @@
-import warnings
 from collections.abc import Callable
 
 import pytest
 
+from tests.profiling.onnx_models import node_tests
+from tests.thorough import THOROUGH
+
 
 @pytest.fixture(scope="session")
 def node_cases():
-    """The models of the onnx package's node tests, made in memory, by name."""
-    from onnx.backend.test.case.node import collect_testcases
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the reference implementations divide by zero on purpose
-        cases = collect_testcases(None)
+    """The models of the onnx package's node tests by name, in `make test` without pooling."""
+    cases = node_tests(pooled=THOROUGH)
     return {case.name: case.model for case in cases if case.model is not None}
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,8 +11,11 @@ from placement.formats.onnx.attributes import MAX_NAME, readable
 from placement.formats.scopes.paths import node_path, tidy, weight_path
 from placement.loaders import load
 from tests.loaders.models import package_files
+from tests.thorough import either
 
-SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=either(40, 100)
+)
 SMALL = [p for p in package_files() if p.stat().st_size < 5000]
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
@@ -31,6 +35,7 @@ def answers(path, data):
     assert model.graph.arrays.producer.shape == (len(model.graph.tensors),)
 
 
+@pytest.mark.thorough
 @SETTINGS
 @given(st.binary(min_size=1, max_size=300))
 def test_random_bytes(tmp_path, data):
@@ -38,6 +43,7 @@ def test_random_bytes(tmp_path, data):
     answers(tmp_path / "m.json", data)
 
 
+@pytest.mark.thorough
 @SETTINGS
 @given(
     st.sampled_from(SMALL),
@@ -59,6 +65,7 @@ def test_mutated_models(tmp_path, file, edits, how):
     answers(tmp_path / "m.onnx", bytes(data))
 
 
+@pytest.mark.thorough
 @SETTINGS
 @given(JSON, JSON, JSON)
 def test_random_node_link_json(tmp_path, nodes, edges, graph):
@@ -72,6 +79,7 @@ def test_random_node_link_json(tmp_path, nodes, edges, graph):
     answers(tmp_path / "m.json", json.dumps(content).encode())
 
 
+@pytest.mark.thorough
 @SETTINGS
 @given(
     st.lists(

@@ -57,6 +57,20 @@ def plain(tmp_path_factory):
     return loaders.load(str(path), {"length": 8})
 
 
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """The folder of a tiny Llama whose configuration names code and storage, opened."""
+    folder = tmp_path_factory.mktemp("named") / "tiny"
+    folder.mkdir()
+    names = {
+        "auto_map": {"AutoModelForCausalLM": "evil.Model"},
+        "_attn_implementation": "kernels-community/evil",
+        "quantization_config": {"quant_method": "fp8"},
+    }
+    (folder / "config.json").write_text(json.dumps({**TINY, **names}))
+    return loaders.load(str(folder), {"length": 8})
+
+
 def parameters(layers):
     """Parameters of the tiny Llama, counted from its definition."""
     attention = 2 * 32 * 32 + 2 * 32 * 16
@@ -76,18 +90,22 @@ def test_a_configuration_is_a_model_without_weights(plain):
     )
 
 
+@pytest.mark.thorough
 def test_sizes_and_words_are_set(opened):
-    model = opened({"batch": 2, "length": 5, "depth": 5, "dtype": "bfloat16"})
+    # More layers than it has, or one, which is captured sooner.
+    depth = either(1, 5)
+    model = opened({"batch": 2, "length": 5, "depth": depth, "dtype": "bfloat16"})
     assert model.graph.inputs[0].shape == (2, 5)
-    assert f"{parameters(5):,} parameters" in model.notes[0]
+    assert f"{parameters(depth):,} parameters" in model.notes[0]
     assert model.graph.outputs[0].dtype == "bfloat16"
     listed = {dim.name: dim.size for dim in model.executable.symbolic_dims}
-    sizes = {"batch": 2, "length": 5, "context": 64, "depth": 5}
+    sizes = {"batch": 2, "length": 5, "context": 64, "depth": depth}
     assert listed == {**sizes, "task": "inference", "dtype": "bfloat16"}
 
 
 def test_stored_weights_count_with_their_bits(opened):
-    full = opened({"dtype": "bfloat16", "depth": 1}).graph.param_bytes
+    # Beside the parameters the frequencies of the positions.
+    full = 2 * parameters(1) + 4 * 4
     matrices = 2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48
     for stored, bits in (("int8", 8), ("int4", 4)):
         num_bytes = opened({"dtype": stored, "depth": 1}).graph.param_bytes
@@ -115,25 +133,17 @@ def test_what_is_wrong_is_one_sentence_that_names_the_file(opened, dims, setting
     assert "config.json" in text and "\n" not in text and text.endswith(".")
 
 
-def test_code_and_storage_that_a_configuration_names_are_left_out(opened, plain):
-    named = opened(
-        auto_map={"AutoModelForCausalLM": "evil.Model"},
-        _attn_implementation="kernels-community/evil",
-        quantization_config={"quant_method": "fp8"},
-    )
+def test_code_and_storage_that_a_configuration_names_are_left_out(named, plain):
     assert named.graph.fingerprint == plain.graph.fingerprint
     assert any("never run" in note for note in named.notes)
     assert any("fp8" in note for note in named.notes)
 
 
-def test_a_folder_stands_for_its_configuration(plain, tmp_path):
+def test_a_folder_stands_for_its_configuration(named, plain):
     """A process of its own opens one in test_export_command.py."""
-    (tmp_path / "tiny").mkdir()
-    (tmp_path / "tiny" / "config.json").write_text(json.dumps(TINY))
-    of_folder = loaders.load(str(tmp_path / "tiny"), {"length": 8})
-    assert of_folder.graph.name == "tiny"
-    assert of_folder.graph.fingerprint == plain.graph.fingerprint
-    inspected = pl.inspect(of_folder)
+    assert named.graph.name == "tiny"
+    assert named.graph.fingerprint == plain.graph.fingerprint
+    inspected = pl.inspect(named)
     assert inspected["weights"] is False
     assert inspected["fingerprint"] == plain.graph.fingerprint
 

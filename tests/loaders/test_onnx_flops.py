@@ -4,7 +4,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from placement.loaders import load
-from tests.loaders.models import model_of, value
+from tests.loaders.models import model_of, sample, value
 
 # kind, inputs, output shape, attributes, operations
 CASES = [
@@ -71,7 +71,7 @@ def test_attention(save):
     ],
 )
 def test_known_networks(name, gflops, params):
-    graph = load(name).graph
+    graph = sample(name).graph
     assert graph.flops / 1e9 == pytest.approx(gflops, rel=0.02)
     assert graph.param_bytes / 4 == pytest.approx(params, rel=0.02)
 

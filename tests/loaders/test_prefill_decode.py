@@ -56,6 +56,13 @@ def opened(tmp_path_factory):
     return opens
 
 
+@functools.cache
+def shipped(name, task):
+    """A step of a configuration that is shipped, with one layer of it."""
+    dims = {"dtype": "bfloat16", "batch": 3, "length": 1000, "context": 1000, "depth": 1}
+    return loaders.load(name, {**dims, "task": task})
+
+
 def test_a_prompt_and_a_token_as_graphs_of_one_cache(opened):
     prefill = opened("prefill", {"batch": 2, "length": 6, "context": 20}).graph
     decode = opened("decode", {"batch": 2, "context": 20}).graph
@@ -76,17 +83,20 @@ def test_a_prompt_and_a_token_as_graphs_of_one_cache(opened):
 @pytest.mark.parametrize("name", either(["mixtral-8x7b", "qwen3-0.6b"], PLAIN))
 def test_caches_have_the_published_size(name):
     config = json.loads((FOLDER / name / "config.json").read_text())
-    dims = {"task": "decode", "dtype": "bfloat16", "batch": 3, "context": 1000, "depth": 2}
-    config["num_hidden_layers"] = 2
-    graph = loaders.load(name, dims).graph
+    config["num_hidden_layers"] = 1
+    graph = shipped(name, "decode").graph
     assert graph.state_bytes == published_bytes(config, 1000, 3, 2)
 
 
 def test_a_paged_cache_has_whole_pages(opened):
     plain = opened("decode", {"batch": 2, "context": 20}).graph
-    paged = opened("decode", {"batch": 2, "context": 20, "cache": "paged"}).graph
     assert plain.state_bytes == published_bytes(TINY, 20, 2, 4)
-    assert paged.state_bytes == published_bytes(TINY, 2 * PAGE, 2, 4)
+    assert paged(opened).state_bytes == published_bytes(TINY, 3 * PAGE, 2, 4)
+
+
+def paged(opened):
+    """Decode with a longer cache, of which the last page has more room than it takes."""
+    return opened("decode", {"batch": 2, "context": 40, "cache": "paged"}).graph
 
 
 class Shared(torch.nn.Module):
@@ -155,6 +165,8 @@ def test_layers_that_share_a_cache_have_it_by_one_name_in_both_steps(family):
     assert groups[0] == groups[1]
 
 
+# That of the shipped configurations above is the cache of one layer out of many.
+@pytest.mark.only_thorough
 def test_depth_multiplies_the_cache(opened):
     sizes = {"batch": 2, "context": 20}
     few, many = (opened("decode", {**sizes, **depth}).graph for depth in ({}, {"depth": 5}))
@@ -175,8 +187,10 @@ PLAINEST = "llama"
 # Layers that keep everything, a window, latents, and recurrent states.
 FAMILIES = {
     PLAINEST: {"num_hidden_layers": 3},
-    "gemma2": {"head_dim": 8, "sliding_window": 5},
+    "gemma2": {"head_dim": 8, "sliding_window": 5, "tie_word_embeddings": True},
+    # The second layer of it, and of the one below, is like the first.
     "deepseek_v2": {
+        "num_hidden_layers": either(1, 2),
         "kv_lora_rank": 8,
         "q_lora_rank": None,
         "qk_nope_head_dim": 8,
@@ -185,7 +199,14 @@ FAMILIES = {
         "num_key_value_heads": 4,
         "first_k_dense_replace": 2,
     },
-    "mamba2": {"num_heads": 8, "head_dim": 8, "state_size": 8, "n_groups": 2, "chunk_size": 8},
+    "mamba2": {
+        "num_hidden_layers": either(1, 2),
+        "num_heads": 8,
+        "head_dim": 8,
+        "state_size": 8,
+        "n_groups": 2,
+        "chunk_size": 8,
+    },
 }
 
 
@@ -222,14 +243,19 @@ TAKEN = either(
 @pytest.mark.thorough
 @pytest.mark.parametrize(("family", "task"), TAKEN)
 def test_caches_are_as_large_as_those_of_transformers(family, task, opened):
-    settings = {**SHAPE, **FAMILIES[family], "model_type": family, "architectures": []}
-    sizes = {"batch": 2, "length": 6, "context": 20}
-    graph = opened(task, sizes, **({} if family == PLAINEST else settings)).graph
+    graph = of_family(family, task, opened)
     assert graph.state_bytes == kept_by_transformers(family, 2, 20)
 
 
+def of_family(family, task, opened):
+    """A step of two sequences, with room for 20 tokens of each."""
+    settings = {**SHAPE, **FAMILIES[family], "model_type": family, "architectures": []}
+    sizes = {"batch": 2, "length": 6, "context": 20}
+    return opened(task, sizes, **({} if family == PLAINEST else settings)).graph
+
+
 def test_decode_reads_all_of_the_cache_and_writes_one_token(opened):
-    short, long = (opened("decode", {"batch": 2, "context": n}).graph for n in (20, 40))
+    short, long = opened("decode", {"batch": 2, "context": 20}).graph, paged(opened)
     grown = sum(op.moved_bytes for op in long.ops) - sum(op.moved_bytes for op in short.ops)
     masks = [
         sum(op.moved_bytes for op in g.ops if not op.scope.startswith("model/layers"))
@@ -266,19 +292,19 @@ def test_views_move_nothing_and_copies_do(opened):
 
 
 def test_a_table_is_read_by_rows_and_its_other_use_whole(opened):
-    graph = opened("decode", {"context": 20}, tie_word_embeddings=True).graph
+    """Of Gemma 2, whose table of words is that of its head too: for two words."""
+    graph = of_family("gemma2", "decode", opened)
     moved = {op.kind: op for op in graph.ops if op.kind == "embedding"}["embedding"]
-    assert moved.param_bytes == 97 * 32 * 4 and moved.moved_bytes == 2 * 32 * 4 + 8
+    assert moved.param_bytes == 97 * 32 * 4 and moved.moved_bytes == 2 * (2 * 32 * 4 + 8)
     head = next(op for op in graph.ops if op.scope == "lm_head")
-    assert head.param_bytes == 0 and head.moved_bytes == (97 * 32 + 32 + 97) * 4
+    assert head.param_bytes == 0 and head.moved_bytes == (97 * 32 + 2 * 32 + 2 * 97) * 4
 
 
 def test_decode_waits_for_memory_and_a_long_prompt_for_arithmetic():
-    dims = {"dtype": "bfloat16", "depth": 1, "context": 4096}
     machine = pl.machine("nvlink-8gpu")
     shares = {}
     for task in ("prefill", "decode"):
-        model = loaders.load("llama-3.1-8b", {**dims, "task": task, "length": 4096})
+        model = shipped("mixtral-8x7b", task)
         problem = pl.make_problem(model, machine)
         placed = pl.place(problem, "single", settings={})
         waits = waits_s(problem, placed.placement)

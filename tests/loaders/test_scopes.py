@@ -17,7 +17,7 @@ from placement.formats.scopes.paths import module_path, node_path, tidy, tidy_pa
 from placement.formats.scopes.structure import ScopeNode
 from placement.loaders import load, samples
 from placement.loaders.onnx import _LIGHT
-from tests.loaders.models import model_of, value
+from tests.loaders.models import model_of, sample, value
 from tests.loaders.test_onnx_features import weight
 
 
@@ -196,8 +196,8 @@ def test_blocks_are_called_and_counted_as_the_papers_do(name, block, number):
 
 
 def test_every_onnx_sample_has_scopes():
-    for sample in (s for s in samples() if s.name.startswith("onnx-")):
-        assert all(op.scope for op in load(sample.name).graph.ops), sample.name
+    for name in (s.name for s in samples() if s.name.startswith("onnx-")):
+        assert all(op.scope for op in sample(name).graph.ops), name
 
 
 def test_lists_of_modules_in_numbered_stages_stay_apart():

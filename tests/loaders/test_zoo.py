@@ -41,10 +41,14 @@ SMALL = {"batch": 2, "size": 32}
 NETWORKS = {s.name.partition(":")[0] for s in loaders.samples() if s.name.endswith(":training")}
 
 
-@functools.cache
 def graph_of(name, **sizes):
     """The graph of a network, which is captured once for all that look at it."""
-    return pl.load(name, sizes).graph
+    return model_of(name, **sizes).graph
+
+
+@functools.cache
+def model_of(name, **sizes):
+    return pl.load(name, sizes)
 
 
 def test_every_network_with_a_published_number_is_there():
@@ -64,10 +68,11 @@ def test_parameters_are_the_published_number(name):
     assert said.shape == MADE[name]
 
 
-# One that is quickly captured, with and without training, and every one that nothing is published
-# of.
-COUNTED = ["alexnet", "alexnet:training", *sorted(NETWORKS - set(PUBLISHED))]
-LATER = ["rnnlm", "rnnlm:training", "resnet50", "inception_v3"]
+# One that is quickly captured, and every one that nothing is published of.
+COUNTED = ["alexnet:training", *sorted(NETWORKS - set(PUBLISHED))]
+LATER = ["alexnet", "rnnlm", "rnnlm:training", "resnet50", "inception_v3"]
+# Ops do not depend on the width, weights that take long to make do.
+NARROW = {"nmt": {"width": 16}}
 # Both networks, and both phases of one.
 DEEP = ["bert_base:training", "gpt2"]
 
@@ -76,7 +81,7 @@ DEEP = ["bert_base:training", "gpt2"]
 @pytest.mark.parametrize("name", either(COUNTED, COUNTED + LATER))
 def test_the_list_tells_the_number_of_ops(name):
     listed = {sample.name: sample.num_ops for sample in loaders.samples()}
-    model = pl.load(name)
+    model = pl.load(name, either(NARROW.get(name, {}), {}))
     assert len(model.graph.ops) == listed[name]
     weights = {v for k, v in model.executable.labels.items() if k in model.executable.state}
     assert len(weights) == len(model.executable.state)
@@ -91,7 +96,9 @@ def test_each_layer_adds_the_same_ops(name):
     assert listed[name] == one + 11 * (two - one)
 
 
-@pytest.mark.parametrize("name", ["bert_base", "gpt2"])
+@pytest.mark.parametrize(
+    "name", ["bert_base", pytest.param("gpt2", marks=pytest.mark.only_thorough)]
+)
 def test_nothing_is_asked_of_the_network(name, monkeypatch):
     def refused(*arguments):
         raise AssertionError(f"asked for {arguments}")
@@ -138,15 +145,16 @@ def test_sizes_can_be_set_and_wrong_ones_are_refused():
     with pytest.raises(ValueError, match="Size 'batch' is 0; use 1 to"):
         pl.load("resnet50", {"batch": 0})
     with pytest.raises(ValueError, match="Output size is too small"):
-        pl.load("inception_v3", {"size": 20})
+        pl.load("alexnet", {"size": 20})
     with pytest.raises(ValueError, match="Size 'depth' is 1; use 2 or more"):
         pl.load("nmt:training", {"depth": 1})
 
 
 def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_alone():
+    first = model_of("gpt2", **TINY).executable
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
-    first, again = (pl.load("gpt2", TINY).executable for _ in range(2))
+    again = pl.load("gpt2", TINY).executable
     other = zoo.open_sample("gpt2", TINY, 1).executable
     assert first.content_hash == again.content_hash != other.content_hash
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -159,7 +167,7 @@ def test_a_residual_block_is_a_scope():
 
 def test_ops_between_modules_stand_in_blocks_where_there_are_many():
     """Sums of gradients and joins of time steps, which have no module of their own."""
-    dims = {"batch": 2, "length": 2}
+    dims = {"batch": 2, "length": 2, "depth": 2, "width": 16}
     graph = graph_of("nmt:training", **dims)
     tops = {op.scope.split("/")[0] for op in graph.ops}
     assert sum(not op.scope for op in graph.ops) < 12 and {"encoder", "decoder", "head"} <= tops

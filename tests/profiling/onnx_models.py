@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -14,6 +14,9 @@ import pytest
 from onnx import numpy_helper
 
 from placement.loaders import symbolic_dims
+
+if TYPE_CHECKING:
+    from onnx.backend.test.case.test_case import TestCase
 
 FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
 NODES = "onnx.backend.test.case.node"
@@ -30,13 +33,14 @@ class Case:
     inputs: dict[str, Any] | None
 
 
-def shipped(folder: Path, *, pooled: bool) -> Iterator[Case]:
-    """Node tests (written to `folder`), then the models that are files of the package.
+def node_tests(*, pooled: bool) -> "list[TestCase]":
+    """The onnx package's tests of single ops, made in memory.
 
     Those of pooling cost more than all the others, and are left out unless they are wanted.
     """
     left_out = () if pooled else POOLED
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        # The reference implementations divide by zero on purpose.
         warnings.simplefilter("ignore")
         from onnx.backend.test.loader import load_model_tests
 
@@ -46,10 +50,17 @@ def shipped(folder: Path, *, pooled: bool) -> Iterator[Case]:
         every = load_model_tests(kind="node")
     # Also where others have loaded them before.
     names = tuple(f"test_{module}" for module in left_out)
-    for test in [test for test in every if not test.name.startswith(names)]:
+    return [test for test in every if not test.name.startswith(names)]
+
+
+def shipped(folder: Path, *, pooled: bool) -> Iterator[Case]:
+    """Node tests (written to `folder`), then the models that are files of the package."""
+    for test in node_tests(pooled=pooled):
         path = folder / f"{test.name}.onnx"
         path.write_bytes(test.model.SerializeToString())
         yield Case(test.name, path, _named(test.model, test.data_sets[0][0]))
+    from onnx.backend.test.loader import load_model_tests
+
     for kind in FOLDERS:
         for test in load_model_tests(kind=kind):
             path = Path(test.model_dir) / "model.onnx"

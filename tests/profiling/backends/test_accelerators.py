@@ -10,7 +10,7 @@ from profiling.backends import torch as backend
 from profiling.backends._torch import accelerators
 from profiling.devices.local import for_format, local_machine, missing_devices, nominal_links
 from profiling.measuring import links
-from tests.profiling.backends.pretend import Pretend, put_in_place
+from tests.profiling.backends.pretend import Pretend, put_in_place, work_briefly
 
 # As much of the library as the probe asks; the second of its GPUs does not work.
 FAKE_TORCH = """
@@ -131,6 +131,7 @@ def test_the_command_line_says_that_a_gpu_is_absent(tmp_path, monkeypatch, capsy
 
 
 def test_links_are_timed_by_single_copies(monkeypatch):
+    work_briefly(monkeypatch)
     place = Pretend(copy_s=0.001)
     put_in_place(monkeypatch, lambda name: place)
     monkeypatch.setattr(links, "missing_devices", lambda machine: ())

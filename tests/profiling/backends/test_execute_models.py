@@ -23,7 +23,7 @@ PLACEMENTS = either(1, 2)
 # Of the models in the onnx package every fortieth one, but for pooling, which compositions have,
 # or all.
 EVERY = either(40, 1)
-COMPOSITIONS = either(20, 200)
+COMPOSITIONS = either(12, 200)
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 NEWEST_IR = 13  # what onnxruntime reads; the loader lowers it too
 

@@ -1,6 +1,5 @@
 """PyTorch programs, placed and run: bit-equal to the graph unplaced, and equal to plain PyTorch."""
 
-import copy
 import threading
 
 import numpy as np
@@ -13,7 +12,7 @@ from placement.formats.torch.optimisers import optimiser
 from placement.schedule.segments import make_schedule
 from profiling import backends
 from profiling.backends._torch.run import use_threads
-from tests.exporters.torch_models import Seeing
+from tests.exporters.torch_models import Seeing, seeing, untrained
 from tests.loaders.test_torch import Net
 from tests.profiling.live import measure_briefly
 
@@ -64,19 +63,9 @@ def test_inference_in_pieces_is_the_module_to_the_bit():
 @pytest.mark.parametrize("optimizer", OPTIMISERS)
 def test_three_training_steps(optimizer):
     """Placed like unplaced to the bit; losses and, but for Adam, parameters like plain PyTorch."""
-    torch.manual_seed(0)
-    module = Seeing()
-    image, word = torch.randn(4, 3, 16, 16), torch.randint(0, 5, (4,))
-    target = torch.randint(0, 4, (4,))
-    plain = copy.deepcopy(module).train()
-    model = pl.from_torch(
-        module,
-        (image, word),
-        training=True,
-        loss=nn.functional.cross_entropy,
-        targets=(target,),
-        optimizer=optimizer,
-    )
+    plain, (image, word), target = untrained()
+    plain.train()
+    model = seeing(optimizer)
     step = OPTIMISERS[optimizer](plain.parameters())
     losses = []
     for _ in range(3):
@@ -106,16 +95,7 @@ def test_three_training_steps(optimizer):
 
 
 def test_another_placement_takes_over_between_steps():
-    torch.manual_seed(0)
-    example = (torch.randn(4, 3, 8, 8), torch.randint(0, 5, (4,)))
-    model = pl.from_torch(
-        Seeing(),
-        example,
-        training=True,
-        loss=nn.functional.cross_entropy,
-        targets=(torch.randint(0, 4, (4,)),),
-        optimizer="momentum",
-    )
+    model = seeing("momentum")
     machine = lanes(model)
     compiled = backends.usable("torch").compile(model, machine)
     feeds = compiled.feeds(0, {})
@@ -193,14 +173,7 @@ def test_text_is_no_input():
 
 def test_a_live_run_of_a_training_step_matches_the_unplaced_one(monkeypatch):
     measure_briefly(monkeypatch)
-    torch.manual_seed(0)
-    model = pl.from_torch(
-        Seeing(),
-        (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))),
-        training=True,
-        loss=nn.functional.cross_entropy,
-        targets=(torch.randint(0, 4, (2,)),),
-    )
+    model = seeing("sgd")
     machine = lanes(model)
     problem = pl.make_problem(model, machine, pl.profile(model, machine))
     assert problem.costs.origin == "measured"
@@ -213,9 +186,14 @@ def test_a_live_run_of_a_training_step_matches_the_unplaced_one(monkeypatch):
     assert set(measured.baseline_s) == {"cpu:0", "cpu:1"}
 
 
-def test_token_inputs_stay_within_their_tables():
+@pytest.fixture(scope="module")
+def compiled():
+    """A module that takes pictures and words."""
     model = pl.from_torch(Seeing(), (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))))
-    compiled = backends.usable("torch").compile(model, lanes(model))
+    return backends.usable("torch").compile(model, lanes(model))
+
+
+def test_token_inputs_stay_within_their_tables(compiled):
     seen = {int(i) for seed in range(20) for i in compiled.feeds(seed, {})["word"]}
     assert seen == set(range(5))
 
@@ -228,9 +206,7 @@ def test_token_inputs_stay_within_their_tables():
         ({"word": np.zeros((2,))}, "takes torch.int64"),
     ],
 )
-def test_inputs_that_do_not_fit(given, said):
-    model = pl.from_torch(Seeing(), (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))))
-    compiled = backends.usable("torch").compile(model, lanes(model))
+def test_inputs_that_do_not_fit(compiled, given, said):
     with pytest.raises(ValueError, match=said):
         compiled.feeds(0, given)
 
@@ -255,16 +231,7 @@ def test_onnx_models_stay_on_onnxruntime():
 @pytest.mark.parametrize("optimizer", OPTIMISERS)
 def test_steps_leave_the_weights_of_the_model_alone(optimizer):
     """Results are written over those of earlier steps, never over what the model holds."""
-    torch.manual_seed(0)
-    image, label = torch.rand(2, 3, 16, 16), torch.tensor([0, 1])
-    model = pl.from_torch(
-        nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(2 * 14 * 14, 4)),
-        image,
-        training=True,
-        loss=nn.functional.cross_entropy,
-        targets=(label,),
-        optimizer=optimizer,
-    )
+    model = seeing(optimizer)
     before = {name: value.clone() for name, value in model.executable.state.items()}
     machine = lanes(model)
     compiled = backends.usable("torch").compile(model, machine)

@@ -1,5 +1,6 @@
 """Segments of PyTorch programs as graphs: the same bits, spans, errors and ends as in Python."""
 
+import functools
 import itertools
 import threading
 
@@ -60,12 +61,14 @@ MODULES = {
 }
 
 
+@functools.cache
 def model_of(name):
     torch.manual_seed(0)
     module, inputs = MODULES[name]()
     return pl.from_torch(module.eval(), inputs)
 
 
+@functools.cache
 def trained(optimizer):
     torch.manual_seed(0)
     module = nn.Sequential(nn.Embedding(5, 4), nn.LayerNorm(4), nn.Flatten(), nn.Linear(12, 3))
@@ -218,7 +221,7 @@ def test_pipelines_of_graphs_give_the_outputs_in_order():
 
 def test_segments_let_other_threads_compute():
     """While one lane is inside a segment the interpreter's lock is free for others."""
-    module = nn.Sequential(*(nn.Linear(500, 500) for _ in range(40)))
+    module = nn.Sequential(*(nn.Linear(500, 500) for _ in range(20)))
     model = pl.from_torch(module, torch.ones(500, 500))
     compiled = backends.compiled(model, TWO)
     schedule = Schedule((Segment("cpu:0", tuple(op.name for op in model.graph.ops)),))

@@ -18,7 +18,7 @@ from profiling.devices.local import local_machine
 from profiling.execution.execute import execute
 from profiling.measuring import kernels, links
 from profiling.measuring.reference import baseline_s
-from tests.exporters.torch_models import Seeing
+from tests.exporters.torch_models import seeing
 from tests.loaders.test_prefill_decode import SHAPE
 from tests.loaders.test_torch import Net
 from tests.profiling.backends.pretend import (
@@ -27,8 +27,10 @@ from tests.profiling.backends.pretend import (
     everywhere,
     put_in_place,
     with_pretended,
+    work_briefly,
 )
 from tests.profiling.backends.test_torch import lanes, run_once, schedules
+from tests.thorough import either
 
 STEPS = 3
 # What comes of a value that is missing, or is not the right one.
@@ -47,20 +49,19 @@ def pretended(request, monkeypatch):
     return put_in_place(monkeypatch, lambda name: Pretend(**SPEEDS[request.param]))
 
 
+def one_speed(test):
+    """In `make test` with devices whose work is captured, where other tests try all speeds."""
+    speeds = either(["captured"], [*SPEEDS])
+    return pytest.mark.thorough(pytest.mark.parametrize("pretended", speeds, indirect=True)(test))
+
+
 @cache
 def network(kind):
     """Captured once: where a program writes to state, it writes to its own."""
+    if kind == "training":
+        return seeing("adam")
     torch.manual_seed(0)
-    if kind == "inference":
-        return pl.from_torch(Net().eval(), torch.rand(2, 3, 16, 16))
-    return pl.from_torch(
-        Seeing(),
-        (torch.randn(4, 3, 8, 8), torch.randint(0, 5, (4,))),
-        training=True,
-        loss=nn.functional.cross_entropy,
-        targets=(torch.randint(0, 4, (4,)),),
-        optimizer="adam",
-    )
+    return pl.from_torch(Net().eval(), torch.rand(2, 3, 16, 16))
 
 
 def trained(program, num_segments):
@@ -219,6 +220,7 @@ def test_a_live_run_tells_the_times_of_the_devices(pretended):
         assert all(spans[i].end_s <= span.start_s + 1e-9 for i in span.after), span
 
 
+@one_speed
 def test_inputs_change_between_the_samples_of_a_pipeline(pretended):
     model = network("inference")
     machine = with_pretended(lanes(model), 1)
@@ -262,6 +264,7 @@ def decoding():
     return pl.from_transformers(network, task="decode", batch=2, length=4, context=6)
 
 
+@one_speed
 def test_a_cache_that_came_from_elsewhere_is_written_to_wherever_it_lies(pretended):
     model = decoding()
     machine = with_pretended(lanes(model))
@@ -283,6 +286,7 @@ def test_a_cache_that_came_from_elsewhere_is_written_to_wherever_it_lies(pretend
         assert not any(value.any() for value in empty.values()), "the model's own is as it was"
 
 
+@one_speed
 def test_the_unplaced_model_on_an_accelerator(pretended):
     model = network("training")
     machine = with_pretended(lanes(model), 1)
@@ -294,6 +298,7 @@ def test_the_unplaced_model_on_an_accelerator(pretended):
     assert pretended["pretend:0"].given > 0
 
 
+@one_speed
 def test_an_accelerator_that_is_too_small_says_so(pretended, monkeypatch):
     model = network("inference")
     machine = with_pretended(lanes(model), 1)
@@ -353,6 +358,7 @@ def test_attention_like_the_one_of_the_cpu(causal):
 
 def test_a_profile_has_the_times_of_every_device(monkeypatch):
     """Kernels one by one, copies, and the model on each device alone."""
+    work_briefly(monkeypatch)
     made = Pretend(**SPEEDS["slow computing"], captures=True)
     pretended = put_in_place(monkeypatch, lambda name: made)
     monkeypatch.setattr(links, "missing_devices", lambda machine: ())

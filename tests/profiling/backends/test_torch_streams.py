@@ -14,7 +14,7 @@ from placement.core.verb_options import RunOptions
 from profiling import backends
 from profiling.backends._torch import streams
 from profiling.execution.execute import execute
-from tests.profiling.backends.pretend import put_in_place, with_pretended
+from tests.profiling.backends.pretend import put_in_place, with_pretended, work_briefly
 from tests.profiling.backends.test_torch import lanes
 from tests.profiling.backends.test_torch_memories import differences, network, trained
 
@@ -141,11 +141,12 @@ def test_the_peak_is_asked_for_in_the_first_steps_and_at_the_end(fake):
     assert whole.peak_bytes["pretend:0"] == 30
 
 
-def test_a_copy_s_seconds_and_what_holds_up_its_sender(fake):
+def test_a_copy_s_seconds_and_what_holds_up_its_sender(fake, monkeypatch):
     """What makes a value is no part of it; who sends from the host is busy for a share of it."""
+    work_briefly(monkeypatch)
     host, *_, away = with_pretended(lanes(network("inference")), 1).devices
     for src, dst in ((host, away), (away, host)):
-        seconds = streams.copy_seconds(src, dst, (1 << 10, 1 << 24))
+        seconds = streams.copy_seconds(src, dst, (1 << 10, 1 << 23))
         assert 0 < seconds[0] < seconds[1]
     assert 0 < streams.send_overhead(host, away, 1 << 20) <= 1
     assert streams.send_overhead(away, host, 1 << 20) == 0

@@ -204,10 +204,15 @@ def test_a_runtime_that_fails_is_one_sentence(live, monkeypatch):
 def test_a_sample_that_hangs_is_given_up(live, monkeypatch):
     model, problem, schedule = live
     release = threading.Event()
-    broken(monkeypatch, model, problem, lambda: release.wait(20.0))
+
+    def hang():
+        # From here on, for opening may take longer.
+        threading.Timer(1.0, release.set).start()
+        release.wait(20.0)
+
+    broken(monkeypatch, model, problem, hang)
     try:
         with pytest.raises(RuntimeError, match=r"longer than 0\.3 s and was given up"):
-            threading.Timer(1.0, release.set).start()
             stream(problem, schedule, StreamOptions(samples=50, timeout_s=0.3), model=model)
     finally:
         release.set()

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from placement.__main__ import main
+from profiling.devices.cores import usable_cores
 from tests.profiling.live import diamond
+from tests.studio.opened_once import opened_once
+
+__all__ = ["opened_once"]
 
 ROOT = Path(__file__).parents[3]
 RUN = (sys.executable, "-m", "placement", "run")
@@ -28,24 +33,23 @@ def started(tmp_path, *arguments):
     )
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory):
-    """What a live run and one on a virtual clock print as JSON lines."""
-    folder = tmp_path_factory.mktemp("stream")
-    diamond(folder)
-    found = {}
-    for name, more in (("two-lanes", ("--steps", "200")), ("null-2", ("--steps", "7"))):
-        if name == "two-lanes" and len(os.sched_getaffinity(0)) < 2:
-            pytest.skip("two lanes need two cores")
-        process = started(folder, str(folder / "small.onnx"), "--machine", name, *more, "--jsonl")
-        said, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-        found[name] = [json.loads(line) for line in said.splitlines()]
-    return found
+@pytest.fixture
+def answer(tmp_path, capsys):
+    """Calls the command with a small model; what it prints as JSON lines."""
+
+    def call(*arguments):
+        diamond(tmp_path)
+        status = main(["run", str(tmp_path / "small.onnx"), *arguments, *THROUGHPUT, "--jsonl"])
+        printed = capsys.readouterr()
+        assert status == 0, printed.err
+        return [json.loads(line) for line in printed.out.splitlines()]
+
+    return call
 
 
-def test_the_answer_of_a_live_pipeline(answers):
-    events = answers["two-lanes"]
+@pytest.mark.skipif(len(usable_cores()) < 2, reason="two lanes need two cores")
+def test_the_answer_of_a_live_pipeline(answer):
+    events = answer("--machine", "two-lanes", "--steps", "200")
     result = events[-1]
     assert result["event"] == "result" and not result["emulated"]
     assert result["outputs_match"] is True and result["bit_equal"] is True
@@ -61,8 +65,8 @@ def test_the_answer_of_a_live_pipeline(answers):
     assert [e["index"] for e in events if e["event"] == "step"] == list(range(200))
 
 
-def test_the_answer_on_a_virtual_clock(answers):
-    events = answers["null-2"]
+def test_the_answer_on_a_virtual_clock(answer):
+    events = answer("--machine", "null-2", "--steps", "7")
     result = events[-1]
     assert result["emulated"] and result["outputs_match"] is None
     assert result["samples_per_s"] == pytest.approx(result["predicted_samples_per_s"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.core.graph import Graph, Op, Tensor
@@ -13,10 +13,13 @@ from profiling.measuring.crossings import FEWEST_CROSSINGS, crossings_of
 from profiling.measuring.sending import sending
 from tests.instances import random_problem
 from tests.profiling.simulated import Idle, Simulated, of_one_kind
+from tests.thorough import either
 
 HOSTS = Device("a/cpu:0"), Device("b/cpu:0")
 
 
+@pytest.mark.thorough
+@settings(max_examples=either(30, 100))
 @given(
     latency_s=st.floats(1e-5, 1e-2),
     bytes_per_s=st.floats(1e7, 1e11),

@@ -248,7 +248,7 @@ from profiling.measuring.store import ProfileStore
 folder, who, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 profile = profile_from_json(json.load(sys.stdin))
 lost = 0
-for file in range(20):
+for file in range(10):
     (folder / f"{file}-{who}").touch()
     while len(list(folder.glob(f"{file}-*"))) < number:
         time.sleep(0.001)
@@ -267,18 +267,18 @@ sys.exit(lost)
 def test_processes_share_a_store(tmp_path):
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", PUT_MANY, str(tmp_path), str(who), "4"],
+            [sys.executable, "-c", PUT_MANY, str(tmp_path), str(who), "3"],
             stdin=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[3],
         )
-        for who in range(4)
+        for who in range(3)
     ]
     for worker in workers:
         worker.stdin.write(json.dumps(small().to_json()))
         worker.stdin.close()
-    assert [worker.wait() for worker in workers] == [0] * 4
-    assert [ProfileStore(tmp_path / f"{file}.sqlite").clear() for file in range(20)] == [16] * 20
+    assert [worker.wait() for worker in workers] == [0] * 3
+    assert [ProfileStore(tmp_path / f"{file}.sqlite").clear() for file in range(10)] == [12] * 10
 
 
 def test_age():

@@ -1,6 +1,7 @@
 """What a confined process tries, by name; prints what came of it. Run through `confined`."""
 
 import ctypes
+import json
 import os
 import signal
 import socket
@@ -125,8 +126,17 @@ def log(text):
     return "logged"
 
 
-if __name__ == "__main__":
+def outcome(what, value):
     try:
-        print(globals()[sys.argv[1]](sys.argv[2]))
+        return globals()[what](value)
     except (OSError, MemoryError) as error:
-        print(type(error).__name__)
+        return type(error).__name__
+
+
+def each(attempts):
+    """A line for each of several attempts, which are a list in JSON."""
+    return "\n".join(outcome(*attempt) for attempt in json.loads(attempts))
+
+
+if __name__ == "__main__":
+    print(outcome(*sys.argv[1:]))

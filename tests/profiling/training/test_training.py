@@ -118,7 +118,7 @@ def test_after_a_move_there_is_none_for_a_while():
     def restless(number):
         return LOADED if number >= 40 and number // 25 % 2 else CALM
 
-    found = trained(restless)
+    found = trained(restless, steps=200)
     at = [m.step for m in found.moves] + [s.step for s in found.stays]
     assert at and all(b - a >= Watch().pause for a, b in itertools.pairwise(at))
 
@@ -157,8 +157,9 @@ def test_a_placement_that_cannot_be_opened_leaves_training_as_it_is():
 
     site = Full(problem(), loaded_between)
     wanted = Adjust(policy=Policy(time_limit_s=60.0, max_moves=500))
-    found = train(problem(), start(), site, steps=STEPS, adjust=wanted)
-    assert len(found.step_s) == STEPS and not found.moves
+    steps = BUSY_FROM + 50
+    found = train(problem(), start(), site, steps=steps, adjust=wanted)
+    assert len(found.step_s) == steps and not found.moves
     assert "cannot be opened: no memory is left" in found.stays[0].reason
     assert found.placement == start()
 
@@ -257,7 +258,7 @@ def test_an_op_that_becomes_slow_alone_is_seen_named_and_moved():
     lone = min(schedule.segments, key=lambda s: (len(s.kernels), s.kernels))
     op, device = lone.kernels[0], int(lone.device[-1])
     world = slow_parts([(op, device, 10.0)])
-    found = trained(lambda number: world if number >= BUSY_FROM else CALM)
+    found = trained(lambda number: world if number >= BUSY_FROM else CALM, steps=BUSY_FROM + 100)
     first = found.moves[0]
     assert BUSY_FROM < first.step <= BUSY_FROM + 30
     assert first.reason.startswith(f"'{op}' on cpu:{device} takes 10.0 times as long as before; ")

@@ -1,13 +1,11 @@
 """Training for real, with a real change of placement: the losses are those of one placement."""
 
 from dataclasses import replace
-from functools import cache
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import placement as pl
 from placement.advice.replacing import Policy, Slowdown, prepare, unslowed
@@ -21,24 +19,11 @@ from profiling.training import sites
 from profiling.training.loop import Adjust, train
 from profiling.training.monitor import Watch
 from profiling.training.sites import LiveSite, VirtualSite
-from tests.exporters.torch_models import Seeing
+from tests.exporters.torch_models import Seeing, seeing
 from tests.profiling.backends.test_torch import lanes
 
 HASTY = Watch(skip=1, settle=4, window=3, patience=2, pause=6, glance=2, probes=3)
 STEPS = 40
-
-
-@cache
-def model(optimizer):
-    torch.manual_seed(0)
-    return pl.from_torch(
-        Seeing(),
-        (torch.randn(4, 3, 16, 16), torch.randint(0, 5, (4,))),
-        training=True,
-        loss=nn.functional.cross_entropy,
-        targets=(torch.randint(0, 4, (4,)),),
-        optimizer=optimizer,
-    )
 
 
 class Pretending(LiveSite):
@@ -66,7 +51,7 @@ class Pretending(LiveSite):
 
 @pytest.mark.parametrize("optimizer", ["momentum", "adam"])
 def test_losses_and_state_are_the_same_through_real_moves(optimizer):
-    opened = model(optimizer)
+    opened = seeing(optimizer)
     problem = pl.make_problem(opened, lanes(opened))
     begun = placer_class("single")().place(problem)
     policy = Policy(time_limit_s=60.0, max_moves=100)
@@ -124,7 +109,7 @@ def three_lanes(model):
 
 @pytest.mark.parametrize("kind", [Leaving, LeavingAtOnce])
 def test_a_training_goes_on_from_its_last_step_where_devices_are_lost(kind):
-    opened = model("adam")
+    opened = seeing("adam")
     problem = pl.make_problem(opened, three_lanes(opened))
     begun = placer_class("round_robin")().place(problem)
     whole = LiveSite(problem, opened, TrainOptions())
@@ -147,7 +132,7 @@ def test_a_training_goes_on_from_its_last_step_where_devices_are_lost(kind):
 @pytest.mark.parametrize("where", ["started", "take_state"])
 def test_the_state_outlives_a_move_that_fails(monkeypatch, error, where):
     """Whatever fails when another placement is opened: the training is where it was."""
-    opened = model("adam")
+    opened = seeing("adam")
     problem = pl.make_problem(opened, three_lanes(opened))
     first, second = (
         make_schedule(problem, placer_class(name)().place(problem))
@@ -177,7 +162,7 @@ def test_the_state_outlives_a_move_that_fails(monkeypatch, error, where):
 
 
 def test_devices_that_are_lost_end_a_training_that_is_not_to_be_placed_anew():
-    opened = model("sgd")
+    opened = seeing("sgd")
     problem = pl.make_problem(opened, three_lanes(opened))
     site = Leaving(problem, opened)
     with pytest.raises(DevicesLost, match="cpu:2 left"):
@@ -186,7 +171,7 @@ def test_devices_that_are_lost_end_a_training_that_is_not_to_be_placed_anew():
 
 
 def test_the_verb_trains_for_real():
-    opened = model("sgd")
+    opened = seeing("sgd")
     problem = pl.make_problem(opened, lanes(opened))
     begun = placer_class("round_robin")().place(problem)
     heard = []
@@ -205,7 +190,7 @@ def test_what_cannot_be_trained_is_refused():
     begun = placer_class("single")().place(problem)
     with pytest.raises(ValueError, match="is for inference"):
         pl.train(inference, problem, begun)
-    opened = model("sgd")
+    opened = seeing("sgd")
     problem = pl.make_problem(opened, lanes(opened))
     begun = placer_class("single")().place(problem)
     with pytest.raises(ValueError, match="at least 1 step"):

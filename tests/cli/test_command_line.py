@@ -26,7 +26,14 @@ assert canonical
 MODELS = Path(__file__).parents[2] / "assets" / "models"
 
 
-@pytest.mark.parametrize("wrong", [(), ("--dim", "batch=2"), ("--nonsense",)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        (),
+        pytest.param(("--dim", "batch=2"), marks=pytest.mark.only_thorough),
+        ("--nonsense",),
+    ],
+)
 def test_a_process_says_what_the_verb_says_here(canonical, wrong):
     arguments = ("inspect", canonical, "--json", *wrong)
     there, here = call(*arguments), call_here(*arguments)
@@ -281,7 +288,9 @@ def test_a_placement_from_before_measuring_is_refused_or_mended(tmp_path):
     path = tmp_path / "p.json"
     convolutions(tmp_path)
     model = (str(tmp_path / "small.onnx"), "--machine", "two-lanes")
-    answer("place", *model, "--analytic", "--placer", "round_robin", "--out", path)
+    names = [f"{kind}{i}" for i in range(3) for kind in ("conv", "relu", "sin")]
+    dealt = {name: f"cpu:{number % 2}" for number, name in enumerate(names)}
+    path.write_text(json.dumps({"device_of": dealt}))
     assert "--mend" in refused("run", *model, "--placement", path)
     ran = answer("run", *model, "--placement", path, "--mend", "--steps", "3")
     assert ran["outputs_match"] is True
@@ -356,7 +365,10 @@ def test_a_comparison_that_is_stopped_gives_its_rows_so_far(canonical):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
-@pytest.mark.parametrize("arguments", [("placers",), ("samples", "--json")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("placers",), pytest.param(("samples", "--json"), marks=pytest.mark.only_thorough)],
+)
 def test_a_reader_that_goes_away_ends_the_command_quietly(arguments):
     reader, writer = os.pipe()
     os.close(reader)

@@ -54,7 +54,13 @@ def test_where_nothing_is_compiled_or_kept_there_is_nothing_to_do(tmp_path, monk
     assert missing("place", "a.onnx") == ()
 
 
-@pytest.mark.parametrize("word", ["single:latency:segment", "single:throughput:call"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "single:latency:segment",
+        pytest.param("single:throughput:call", marks=pytest.mark.only_thorough),
+    ],
+)
 def test_the_process_notes_what_it_has_compiled(word, compiled):
     compiled.mkdir()
     # Uncompiled, as whether it is noted does not depend on it.

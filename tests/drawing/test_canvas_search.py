@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pages.ui import canvas
@@ -17,6 +17,7 @@ from placement.drawing.searching import related, search
 from placement.loaders import load
 from tests.pages.graphs import blocks, graph_of
 from tests.pages.test_canvas_view import graphs
+from tests.thorough import either
 
 
 def names(graph, found):
@@ -51,12 +52,14 @@ def test_regular_expressions_match_anywhere_and_say_what_is_wrong():
 
 
 def test_a_regular_expression_without_end_is_given_up(monkeypatch):
-    monkeypatch.setattr(regexes, "BUDGET_S", 0.5)
+    monkeypatch.setattr(regexes, "BUDGET_S", 0.2)
     graph = graph_of([("a" * 60, "Conv", "")], [])
     with pytest.raises(ValueError, match="too long"):
         search(graph, "(a+)+$b", "regex")
 
 
+@pytest.mark.thorough
+@settings(max_examples=either(35, 100))
 @given(graphs(), st.data())
 def test_upstream_and_downstream_are_all_that_a_path_leads_from_and_to(graph, data):
     chosen = data.draw(st.sets(st.sampled_from([o.name for o in graph.ops]))) if graph.ops else ()

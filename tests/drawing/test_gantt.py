@@ -13,6 +13,7 @@ from placement.drawing import gantt, spans
 from placement.schedule.microbatches import SCHEDULES, Stage, microbatched
 from placement.simulator.critical_path import critical_path
 from tests.pages.problems import diamond, everywhere
+from tests.thorough import either
 
 COLOURS = {"cpu:0": "#111111", "cpu:1": "#eeeeee"}
 
@@ -101,7 +102,8 @@ def test_a_measured_bar_tells_what_was_predicted():
     assert not any("measured" in line for line in tips)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(either(1, 5)))
 def test_of_too_many_bars_short_neighbours_are_drawn_as_one(seed):
     rng = random.Random(seed)
     bars, at_s = [], 0.0

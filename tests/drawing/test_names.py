@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.core.graph import Graph, Op, Tensor
@@ -15,6 +15,7 @@ from placement.drawing.searching import search
 from placement.drawing.views import build_view
 from placement.drawing.wording import op_subtitle, op_title
 from placement.loaders import load
+from tests.thorough import either
 
 SAMPLES = ("onnx-inception-v2", "onnx-resnet50", "onnx-shufflenet", "onnx-alexnet")
 
@@ -64,6 +65,8 @@ def graphs(draw):
     return graph_of(ops, edges)
 
 
+@pytest.mark.thorough
+@settings(max_examples=either(35, 100))
 @given(graphs())
 def test_every_op_has_a_name_of_its_own(graph):
     names = names_of(graph)
@@ -74,6 +77,8 @@ def test_every_op_has_a_name_of_its_own(graph):
     assert names.of("an op of another graph") == "an op of another graph"
 
 
+@pytest.mark.thorough
+@settings(max_examples=either(35, 100))
 @given(graphs())
 def test_names_follow_from_the_graph_alone(graph):
     again = names_of.__wrapped__(replace(graph, name="another"))

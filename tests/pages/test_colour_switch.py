@@ -12,7 +12,7 @@ from placement.drawing.colours import painting
 from studio.project.facts import Facts
 from studio.project.files import write_json
 from tests.pages.going import go
-from tests.pages.test_pages import checked, opened, own_home
+from tests.pages.test_pages import checked, opened, own_home, placed, shown
 from tests.workloads import diamond
 
 assert own_home
@@ -24,7 +24,7 @@ def switch(app: AppTest):
 
 @pytest.mark.parametrize("by", colour_switch.BY)
 def test_every_choice_gives_a_tone_to_every_node(by):
-    _, project = opened()
+    project = placed()
     now = snapshot(project)
     now.shelf.duplicate(now.named.name)
     view = canvas.build_view(now.model.graph, canvas.default_expanded(now.model.graph))
@@ -41,7 +41,7 @@ def test_every_choice_gives_a_tone_to_every_node(by):
 
 
 def test_groups_of_the_method_are_told_apart_by_size():
-    _, project = opened()
+    project = placed()
     now = snapshot(project)
     num_ops = len(now.model.graph.ops)
     groups = [7 if i < num_ops // 3 else 2 for i in range(num_ops)]
@@ -74,11 +74,11 @@ def test_the_choice_is_kept_in_the_project_and_may_have_nothing_to_compare_with(
 
 
 def test_the_difference_is_to_the_placement_that_is_named():
-    app, project = opened()
+    project = placed()
     now = snapshot(project)
     first = now.named.name
     now.shelf.duplicate(first)
-    app.run()
+    app = shown(project, "model")
     switch(app).select("difference").run()
     against = next(box for box in checked(app).selectbox if box.label == "Compared with")
     assert against.options == [first]
@@ -87,10 +87,10 @@ def test_the_difference_is_to_the_placement_that_is_named():
 @pytest.mark.parametrize("objective", ["latency", "throughput"])
 def test_a_workload_has_tones_in_its_own_unit(objective, tmp_path):
     (tmp_path / "small.json").write_text(json.dumps(diamond()))
-    _, project = opened(model_kind="path", model=str(tmp_path / "small.json"), objective=objective)
+    project = placed(model_kind="path", model=str(tmp_path / "small.json"), objective=objective)
     now = snapshot(project)
     view = canvas.build_view(now.model.graph, frozenset())
-    shown = {by: colour_switch.tones_of(now, view, by, "") for by in colour_switch.BY}
-    assert shown["time"].ends[1].endswith(" ms") and "from the file" in shown["time"].title
-    assert "There is no other placement" in shown["difference"].title
-    assert all(t is None or len(t.codes) == len(view.nodes) for t in shown.values())
+    tones = {by: colour_switch.tones_of(now, view, by, "") for by in colour_switch.BY}
+    assert tones["time"].ends[1].endswith(" ms") and "from the file" in tones["time"].title
+    assert "There is no other placement" in tones["difference"].title
+    assert all(t is None or len(t.codes) == len(view.nodes) for t in tones.values())

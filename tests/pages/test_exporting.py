@@ -17,8 +17,7 @@ from studio import editing
 from studio.jobs import command_line
 from studio.project import store
 from tests.pages.going import go
-from tests.pages.test_pages import APP, checked, finished_run, texts
-from tests.pages.test_weightless import DIMS
+from tests.pages.test_pages import APP, checked, finished_run, placed, texts
 from tests.workloads import diamond, node, workload
 
 
@@ -28,15 +27,23 @@ def own_home(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def squeezenet():
-    """The place page of a project with a small sample."""
-    project = store.create()
-    project.change(model="onnx-squeezenet")
+def project():
+    """A project with a small sample, which no page has drawn yet."""
+    return placed(model="onnx-squeezenet")
+
+
+@pytest.fixture
+def squeezenet(project):
+    """The place page of such a project."""
+    return exporting(project), project
+
+
+def exporting(project):
+    """The app on the place page of a project, with the panel open."""
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.session_state["export-open"] = True
-    go(app, "place")
-    return checked(app), project
+    return checked(go(app, "place"))
 
 
 def test_every_format_is_offered_with_its_command(squeezenet):
@@ -52,8 +59,7 @@ def test_every_format_is_offered_with_its_command(squeezenet):
     assert project.settings.form["export-format"] == "perfetto-trace", "it is remembered"
 
 
-def test_the_files_are_of_the_placement_on_the_screen(squeezenet):
-    _, project = squeezenet
+def test_the_files_are_of_the_placement_on_the_screen(project):
     now = snapshot(project)
     moved = now.model.graph.ops[3].name
     other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[moved])
@@ -104,8 +110,7 @@ def test_a_difference_is_to_the_placement_with_its_groups_whole(halves):
     assert len(tones.keys) == 1, "all ops are on the same device"
 
 
-def test_pictures_show_the_blocks_that_are_open(squeezenet):
-    _, project = squeezenet
+def test_pictures_show_the_blocks_that_are_open(project):
     graph = snapshot(project).model.graph
     closed = export.content(project, "graph-svg", frozenset())
     groups = frozenset(group.id for group in canvas.scope_tree(graph).groups[1:])
@@ -113,8 +118,7 @@ def test_pictures_show_the_blocks_that_are_open(squeezenet):
     assert closed.count(b"<title>") < len(graph.ops) < opened.count(b"<title>")
 
 
-def test_traces_hold_the_newest_run_of_this_placement_and_no_other(squeezenet):
-    _, project = squeezenet
+def test_traces_hold_the_newest_run_of_this_placement_and_no_other(project):
     plain = json.loads(export.content(project, "chrome-trace", frozenset()))
     assert {e["pid"] for e in plain["traceEvents"]} == {1}
     finished_run(project)
@@ -143,36 +147,16 @@ def test_a_workload_says_why_it_has_no_model_to_export(tmp_path):
     assert export.content(project, "csv", frozenset()).startswith(b"op,kind,")
 
 
-def test_a_configuration_is_exported_by_its_layers(configuration):
-    """In the formats of servers of language models, which need no weights."""
-    project = store.create()
-    project.change(model_kind="path", model=str(configuration), machine="null-2", dims=DIMS)
-    app = AppTest.from_file(str(APP), default_timeout=120)
-    app.query_params["project"] = project.id
-    app.session_state["export-open"] = True
-    app = checked(app.run())
-    for name, said in (
-        ("vllm-layers", "The layers of every pipeline rank, for vLLM."),
-        ("llama-cpp-split", "The layers on CPU and accelerators, as arguments of llama.cpp."),
-    ):
-        app = checked(app.selectbox(key="export-format").set_value(name).run())
-        assert said in texts(app), name
-    found = json.loads(export.content(project, "vllm-layers", frozenset()))
-    assert (found["layers"], found["num_hidden_layers"]) == ("model.layers", 1)
-
-
-def test_file_names_are_safe(squeezenet):
-    _, project = squeezenet
+def test_file_names_are_safe(project):
     now = snapshot(project)
     now.shelf.rename(now.named.name, "../a b/<script>模")
     name = export.file_name(snapshot(project), exporter("csv"))
     assert name == "onnx-squeezenet-.._a_b__script_-csv.csv"
 
 
-def test_the_command_that_is_shown_writes_the_same_file(squeezenet, tmp_path):
+def test_the_command_that_is_shown_writes_the_same_file(project, tmp_path):
     from placement.__main__ import main
 
-    _, project = squeezenet
     now = snapshot(project)
     for name in ("csv", "graph-svg", "chrome-trace"):
         out = tmp_path / name

@@ -10,7 +10,7 @@ from pages.ui.session.current import snapshot
 from studio.jobs import kinds
 from studio.project.facts import FILE, HAND, Facts
 from studio.project.files import write_json
-from tests.pages.test_pages import checked, opened, own_home, texts
+from tests.pages.test_pages import checked, own_home, placed, shown, texts
 
 assert own_home
 WHOLE = "whole CPU as one device"
@@ -46,12 +46,12 @@ def raced(project, *, whole_wins=False, is_certain=True, load=None):
 
 
 @pytest.fixture
-def placing():
-    return opened("compare", model="onnx-squeezenet", machine="null-2")
+def project():
+    return placed(model="onnx-squeezenet", machine="null-2")
 
 
-def test_the_table_stands_beside_the_placement_that_won(placing):
-    app, project = placing
+def test_the_table_stands_beside_the_placement_that_won(project):
+    app = shown(project, "compare")
     assert "Measured turn by turn" not in [e.label for e in app.expander]
     assert raced(project) == ["Placed by auto: predicted 20 ms, measured 10 ms."]
     app.run()
@@ -62,44 +62,39 @@ def test_the_table_stands_beside_the_placement_that_won(placing):
     assert list(table["Out"])[1] == "slower after 12 turns"
 
 
-def test_what_is_not_certain_is_said_to_be_so(placing):
-    app, project = placing
-    raced(project, is_certain=False)
-    assert "but more turns might say otherwise" in texts(checked(app.run()))
-
-
-def test_a_race_beside_others_is_doubted_wherever_it_is_told(placing):
-    app, project = placing
+def test_a_race_beside_others_is_doubted_wherever_it_is_told(project):
     load = {"seconds": 5.0, "others_s": 0.3, "num_cores": 2, "beside": 0.02}
-    (told,) = raced(project, load=load)
-    assert "doubtful" not in told and "trust this order" not in texts(checked(app.run()))
+    (told,) = raced(project, load=load, is_certain=False)
+    app = shown(project, "compare")
+    assert "doubtful" not in told and "trust this order" not in texts(app)
+    assert "but more turns might say otherwise" in texts(app)
     (told,) = raced(project, load={**load, "others_s": 9.0})
     assert "measured 10 ms while other programs computed (doubtful, measure again)" in told
-    shown = texts(checked(app.run()))
-    assert "those on several devices most" in shown and "before you trust this order" in shown
+    told = texts(checked(app.run()))
+    assert "those on several devices most" in told and "before you trust this order" in told
 
 
 def test_where_the_whole_cpu_wins_the_best_on_this_machine_is_kept_and_a_button_leads_there(
-    placing,
+    project,
 ):
-    app, project = placing
     (told,) = raced(project, whole_wins=True)
     assert told.endswith("measured 10 ms. The whole CPU as one device is faster still, 8 ms.")
     now = snapshot(project)
     assert now.named.name == "auto" and now.placement.machine != "local:1"
     assert set(now.placement.device_of.values()) <= set(now.machine.index)
-    app.run()
-    assert "for the machine local:1" in texts(checked(app))
+    app = shown(project, "compare")
+    assert "for the machine local:1" in texts(app)
     next(b for b in app.button if b.label == "Use the CPU as one device").click().run()
     assert project.settings.lanes == 1 and project.settings.machine == "local"
     assert len(snapshot(project).machine.devices) == 1
 
 
 def test_measuring_in_the_end_is_asked_for_by_a_switch_and_stands_in_the_command():
-    app, project = opened("place", model="onnx-squeezenet")
+    project = placed(model="onnx-squeezenet")
     now = snapshot(project)
     for name, made_by in (("mine", HAND), ("brought", FILE), ("found", "single")):
         now.shelf.add(name, now.placement, made_by, Facts())
+    app = shown(project, "place")
     next(t for t in app.toggle if t.label == "Measure in the end").set_value(True).run()
     limit = next(n for n in app.number_input if n.label == "Seconds of measuring")
     limit.set_value(45.0).run()

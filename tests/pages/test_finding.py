@@ -20,6 +20,7 @@ from studio.project import pins, store
 from studio.project.facts import Facts
 from studio.project.files import write_json
 from tests.pages.going import go
+from tests.pages.test_pages import placed
 
 APP = Path(__file__).parents[2] / "app.py"
 ACCOUNT = "heft 36.7 ms, search saves 6.7 ms by moving 14 ops: 30 ms, at most 6 % above the optimum"
@@ -163,11 +164,9 @@ def captions(app):
 
 
 def test_the_account_and_the_curve_stay_with_the_placement():
-    project = store.create()
-    project.change(machine="null-2")
-    app = opened(project)
+    project = placed(machine="null-2")
     job = found_by_auto(project, progress(0.1, 0.05, 0.02), progress(0.2, 0.03, 0.028))
-    app.run()
+    app = opened(project)
     assert f"Found by auto in 5 s: {ACCOUNT}." in captions(app) and not charts_on(app)
     app.session_state["search-open"] = True
     app.run()
@@ -183,13 +182,13 @@ def test_the_account_and_the_curve_stay_with_the_placement():
 def test_while_a_method_searches_its_curve_grows_and_its_words_change():
     project = store.create()
     project.change(machine="null-2")
-    app = opened(project)
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     process = {"pid": os.getpid(), "born_at": worker.born_at(os.getpid())}
     about = {"placer": "auto", "time_limit_s": 5.0}
     record = {"verb": "place", "argv": [], "started_at": 0, "about": about, **process}
     write_json(folder / "job.json", record)
-    assert search_account.COMPILING in captions(app.run()) and not charts_on(app)
+    app = opened(project)
+    assert search_account.COMPILING in captions(app) and not charts_on(app)
     lines = [progress(0.1, 0.05, 0.02, note="heft 50 ms"), progress(1.0, 0.03, note="search 30 ms")]
     for number, shown in ((1, []), (2, [50.0, 30.0])):
         told = "".join(json.dumps(e) + "\n" for e in lines[:number])
@@ -200,11 +199,9 @@ def test_while_a_method_searches_its_curve_grows_and_its_words_change():
 
 
 def test_a_method_that_told_one_value_gets_no_chart():
-    project = store.create()
-    project.change(machine="null-2")
-    app = opened(project)
+    project = placed(machine="null-2")
     found_by_auto(project, progress(0.1, 0.05, 0.02))
-    app.run()
+    app = opened(project)
     assert ACCOUNT in captions(app) and not charts_on(app)
 
 
@@ -222,10 +219,10 @@ def test_an_account_of_times_that_have_changed_says_so():
     project = store.create()
     project.change(machine="null-2")
     now = snapshot(project)
-    placed = pl.place(now.problem, "single").placement
+    found = pl.place(now.problem, "single").placement
     for name, problem in (("same", now.problem.fingerprint), ("older", "0123456789abcdef")):
         facts = Facts(seconds=5.0, account=ACCOUNT, problem=problem)
-        now.shelf.add(name, placed, "auto", facts)
+        now.shelf.add(name, found, "auto", facts)
         shown = captions(opened(project))
         assert ("before pins, measured times or the machine changed" in shown) == (name == "older")
         assert (ACCOUNT in shown) == (name == "same")
@@ -235,12 +232,12 @@ def test_an_account_of_another_goal_proves_nothing_of_this_one():
     project = store.create()
     project.change(machine="null-2")
     now = snapshot(project)
-    placed = pl.place(now.problem, "single").placement
+    found = pl.place(now.problem, "single").placement
     facts = Facts(
         seconds=5.0, problem=now.problem.fingerprint, objective="latency", proven_optimal=True
     )
-    now.shelf.add("auto", placed, "auto", facts)
-    for goal in ("latency", "throughput", "latency"):
+    now.shelf.add("auto", found, "auto", facts)
+    for goal in ("latency", "throughput"):
         project.change(objective=goal)
         shown = captions(opened(project))
         assert ("proven to be the best possible" in shown) == (goal == "latency"), goal
@@ -254,9 +251,9 @@ def test_an_account_of_other_pins_is_not_of_this_problem(monkeypatch):
     op = snapshot(project).model.graph.ops[0].name
     pins.pin(snapshot(project), [op])
     now = snapshot(project)
-    placed = pl.place(now.pinned_problem, "single")
-    facts = Facts(seconds=5.0, account=ACCOUNT, problem=placed.problem, num_pinned=1)
-    now.shelf.add("auto", placed.placement, "auto", facts)
+    found = pl.place(now.pinned_problem, "single")
+    facts = Facts(seconds=5.0, account=ACCOUNT, problem=found.problem, num_pinned=1)
+    now.shelf.add("auto", found.placement, "auto", facts)
     # One session: another would look on, and not write as what is set above says.
     app = opened(project)
     assert ACCOUNT in captions(app)
@@ -274,9 +271,9 @@ def test_an_account_of_a_pinned_order_is_of_the_problem_with_that_order(monkeypa
     pins.pin_order(now, ops)
     now = snapshot(project)
     assert now.pinned_problem.fingerprint != now.problem.fingerprint
-    placed = pl.place(now.pinned_problem, "single")
-    facts = Facts(seconds=5.0, account=ACCOUNT, problem=placed.problem, num_pinned=0)
-    now.shelf.add("auto", placed.placement, "auto", facts)
+    found = pl.place(now.pinned_problem, "single")
+    facts = Facts(seconds=5.0, account=ACCOUNT, problem=found.problem, num_pinned=0)
+    now.shelf.add("auto", found.placement, "auto", facts)
     assert ACCOUNT in captions(opened(project))
 
 

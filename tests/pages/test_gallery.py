@@ -8,6 +8,7 @@ from studio.project import claim, store, trash
 from studio.transfer import archive
 from tests.pages.going import go
 from tests.pages.test_pages import APP, checked, open_id, opened, texts
+from tests.thorough import either
 
 
 @pytest.fixture(autouse=True)
@@ -158,24 +159,29 @@ def next_steps(app):
     ]
 
 
-@pytest.mark.parametrize(
-    ("page", "said"),
-    [("model", "Open yours on the left"), ("devices", "Measure"), ("place", "Press Place")],
-)
-def test_every_page_says_what_to_do_next(page, said):
-    app, _ = opened(page)
-    assert any(said in step for step in next_steps(app)), next_steps(app)
-
-
-def test_what_to_do_next_follows_from_what_was_done():
-    app, project = opened("studio")
+def test_every_page_says_what_to_do_next_and_that_follows_from_what_was_done():
+    app, project = opened("model")
+    for page, said in (
+        ("model", "Open yours on the left"),
+        ("devices", "Measure"),
+        ("place", "Press Place"),
+    ):
+        if page != "model":
+            checked(go(app, page))
+        assert any(said in step for step in next_steps(app)), next_steps(app)
     project.change(machine="null-2")
     assert not any("Press Place" in step for step in next_steps(checked(app.run())))
     project.change(machine="local")
     assert any("estimates so far" in step for step in next_steps(checked(app.run())))
 
 
-@pytest.mark.parametrize("page", sorted(p.stem for p in (APP.parent / "pages").glob("*.py")))
+ADDRESSES = sorted(p.stem for p in (APP.parent / "pages").glob("*.py"))
+# The others are addresses of before, which lead to the Studio page as "run" does.
+PAGES = ["devices", "lessons", "model", "projects", "run", "studio"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("page", either(PAGES, ADDRESSES))
 def test_a_model_that_is_gone_comes_with_the_way_out(page, tmp_path):
     app, _ = opened(page, model_kind="path", model=str(tmp_path / "gone.onnx"))
     told = [e for e in app.main.error if "gone.onnx" in str(e.value)]

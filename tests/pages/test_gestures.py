@@ -37,15 +37,16 @@ class Session:
         self.project.change(model="onnx-squeezenet", machine="null-2")
         self.app = AppTest.from_file(str(APP), default_timeout=120)
         self.app.query_params["project"] = self.project.id
-        self.app.run()
         go(self.app, page)
 
     def _read(self, key, kinds):
         return [gesture for gesture in self.queue if gesture.n > outbox.last(key)]
 
-    def send(self, kind, **more):
-        told = {"n": len(self.queue) + 1, "kind": kind, **more}
-        self.queue.append(msgspec.convert(told, reduce(or_, GESTURES)))
+    def send(self, kind, times=1, **more):
+        """What the browser tells, so many times before the page is drawn again."""
+        for _ in range(times):
+            told = {"n": len(self.queue) + 1, "kind": kind, **more}
+            self.queue.append(msgspec.convert(told, reduce(or_, GESTURES)))
         self.app.run()
         assert not self.app.exception, self.app.exception[0].message
 
@@ -137,11 +138,9 @@ def test_pinned_ops_stay_until_they_are_let_go(session):
     assert not any("pinned" in str(w.value) for w in session.app.warning)
     session.send("assign", nodes=None, device=away)
     assert session.device(name) != home and not session.now.pins
-    for _ in range(3):
-        session.send("undo")
+    session.send("undo", times=3)
     assert session.device(name) == home and not session.now.pins
-    for _ in range(3):
-        session.send("redo")
+    session.send("redo", times=3)
     assert session.device(name) != home
 
 

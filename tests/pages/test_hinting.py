@@ -188,7 +188,9 @@ def test_a_method_that_does_not_know_the_goal_cannot_be_started():
     assert any("does not work for the goal Most samples" in str(c.value) for c in app.caption)
 
 
-@pytest.mark.parametrize("objective", ["latency", "throughput"])
+@pytest.mark.parametrize(
+    "objective", ["latency", pytest.param("throughput", marks=pytest.mark.only_thorough)]
+)
 def test_a_workload_is_placed_at_once_by_a_method_that_fits(objective, tmp_path):
     (tmp_path / "small.json").write_text(json.dumps(diamond_workload()))
     project = store.create()

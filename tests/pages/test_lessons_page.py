@@ -17,17 +17,24 @@ from studio import lesson as begun
 from tests.command import answer
 from tests.pages.going import go, open_tab
 from tests.pages.test_pages import APP, AppTest, checked, opened, own_home, texts
+from tests.thorough import either
 
 __all__ = ["own_home"]
 
 
 def begin(named="1"):
     """A lesson's project and the app on its Studio page."""
+    app, project = begin_unseen(named)
+    return checked(app.run()), project
+
+
+def begin_unseen(named="1"):
+    """A lesson's project and the app, which has drawn nothing yet."""
     path = lessons.path_of(named)
     project = begun.begin(path.read_bytes(), path.name)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    return checked(app.run()), project
+    return app, project
 
 
 def labels(app):
@@ -90,14 +97,6 @@ def test_the_next_lesson_is_one_click_away_and_knows_the_name():
     assert app.query_params["project"] not in (project.id, [project.id])
     assert "Chains" in texts(checked(app))
     assert next(t for t in app.text_input if t.label == "Your name").value == "Ada"
-    app, _ = begin("11")
-    assert "next-lesson" not in [b.key for b in app.button]
-
-
-def test_beside_a_lesson_there_are_neither_rules_nor_exports():
-    app, _ = begin("2")
-    here = [box.label for box in app.expander]
-    assert not [label for label in here if "Rules" in label or "Export" in label], here
 
 
 def test_what_a_lesson_hides_is_not_on_the_page():
@@ -107,13 +106,18 @@ def test_what_a_lesson_hides_is_not_on_the_page():
     assert {"Board", "What if", "Hints"}.isdisjoint(tab.label for tab in app.tabs)
     app, _ = begin("2")
     assert "best possible" in texts(app)
+    here = [box.label for box in app.expander]
+    assert not [label for label in here if "Rules" in label or "Export" in label], here
 
 
-@pytest.mark.parametrize("named", lessons.lessons())
+@pytest.mark.thorough
+@pytest.mark.parametrize("named", either([*lessons.lessons()][::5], lessons.lessons()))
 def test_every_lesson_opens_at_its_start_and_asks_what_it_says(named):
     app, project = begin(named)
     done = begun.work(snapshot(project))
     assert not begun.mark(snapshot(project), done).is_solved
+    is_last = named == [*lessons.lessons()][-1]
+    assert ("next-lesson" in [b.key for b in app.button]) != is_last
     assert all(
         task.check.ask.replace("`", "") in texts(app).replace("`", "") for task in done.lesson.tasks
     )
@@ -148,7 +152,7 @@ def test_the_list_tells_how_far_each_has_got():
 
 
 def test_a_lesson_of_another_is_refused_with_its_line(tmp_path):
-    app, project = begin()
+    app, project = begin_unseen()
     go(app, "lessons")
     own = tmp_path / "own.md"
     own.write_text("+++\ntitle = 3\n+++\n")
@@ -174,7 +178,7 @@ def test_a_form_that_holds_nonsense_is_no_answer():
 
 
 def test_what_was_handed_in_is_graded_on_the_page(monkeypatch):
-    app, project = begin("5")
+    app, project = begin_unseen("5")
     handed_in = begun.work(snapshot(project)).answer.to_text().encode()
     files = [
         SimpleNamespace(name=name, getvalue=lambda c=c: c)
@@ -192,7 +196,7 @@ def test_what_was_handed_in_is_graded_on_the_page(monkeypatch):
 
 
 def test_files_of_another_lesson_are_told_by_its_name_and_graded_as_that(monkeypatch):
-    app, project = begin("5")
+    app, project = begin_unseen("5")
     handed_in = begun.work(snapshot(project)).answer.to_text().encode()
     files = [
         SimpleNamespace(name=name, getvalue=lambda: handed_in) for name in ("a.json", "b.json")
@@ -250,14 +254,14 @@ def test_a_broken_file_among_the_lessons_is_a_row_and_no_more(monkeypatch, tmp_p
     assert lessons.about_method("heft")[0].startswith("4, ")
     rows = answer("lessons", status=1)
     assert "no end" in rows[0]["error"] and [row.get("points") for row in rows[1:2]] == [4]
-    app, _ = begin()
+    app, _ = begin_unseen()
     go(app, "lessons")
     assert "the header has no end" in "\n".join(w.value for w in checked(app).warning)
     assert labels(app).count("Begin") == 3
 
 
 def test_trouble_with_a_lesson_is_told_and_is_not_called_a_change(monkeypatch):
-    app, _ = begin()
+    app, _ = begin_unseen()
 
     def failing(now):
         raise OSError("the disk is gone")

@@ -35,7 +35,6 @@ def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
-    app.run()
     checked(go(app, "model"))
     app.selectbox(key=f"sample-{project.id}-onnx-alexnet").set_value("onnx-squeezenet")
     threading.Timer(1.5, gate.set).start()
@@ -149,7 +148,6 @@ def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
-    app.run()
     checked(go(app, "model"))
     calls.clear()
     given = ("own.onnx", three_ops(), "application/octet-stream")
@@ -172,7 +170,6 @@ def test_a_typed_path_is_waited_for_like_any_other_model(tmp_path, monkeypatch):
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
-    app.run()
     checked(go(app, "model"))
     path = str(tmp_path / "typed.onnx")
     checked(app.sidebar.text_input(key="path").set_value(path).run())
@@ -207,7 +204,6 @@ def test_a_file_with_its_own_machine_in_an_untouched_project_leaves_the_chosen_m
     project.change(touch=False, model="onnx-squeezenet", lanes=3)
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
-    app.run()
     checked(go(app, "model"))
     checked(app.sidebar.text_input(key="path").set_value(str(tmp_path / "cut.json")).run())
     assert project.settings.model.endswith("cut.json") and project.settings.lanes == 3
@@ -223,6 +219,6 @@ def test_the_uploader_names_what_the_loaders_read(monkeypatch):
     edges.refused = (".pkl",)
     every = (*loaders.loaders(), edges)
     monkeypatch.setattr(loaders, "loaders", lambda: every)
-    app = checked(go(AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run(), "model"))
+    app = checked(go(AppTest.from_file(str(APP), default_timeout=PATIENCE_S), "model"))
     found = uploader(app, "File (.edges, .json, .onnx, .pt2)")
     assert "an ONNX model" in found.help and "a list of edges" in found.help

@@ -10,7 +10,9 @@ from placement.core.machine import Device, Link, Machine, machine_from_json, mac
 from profiling import backends
 from profiling.devices.cores import usable_cores
 from profiling.devices.local import presets
-from tests.pages.test_pages import checked, opened, own_home, snapshot
+from studio.project import store
+from tests.pages.test_pages import checked, opened, own_home, shown, snapshot
+from tests.thorough import either
 
 assert own_home
 
@@ -19,11 +21,13 @@ def machine_menu(app):
     return next(box for box in app.selectbox if box.label == "Machine")
 
 
-def test_one_runtime_is_no_choice():
+def test_one_runtime_is_no_choice_and_without_ray_there_is_no_button_for_it(monkeypatch):
+    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "needs: it")
     app, _ = opened("devices", model="onnx-squeezenet")
     options = machine_menu(app).options
     assert options[0] == "This computer" and "pcie-4gpu" in options
     assert not any("alone" in option for option in options)
+    assert not any("Ray" in button.label for button in app.button)
 
 
 def test_where_several_runtimes_run_the_model_each_can_be_taken_alone(monkeypatch):
@@ -56,13 +60,15 @@ def small_gpu(project):
     project.change(machine="small.json")
 
 
-@pytest.mark.parametrize("page", ["devices", "place", "timeline", "compare", "what_if"])
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "page", either(["devices", "place"], ["devices", "place", "compare", "what_if"])
+)
 def test_weights_may_stream_on_every_page(page):
-    app, project = opened(page, model="onnx-squeezenet")
+    project = store.create()
     small_gpu(project)
-    project.change(offload=True)
-    app.run()
-    checked(app)
+    project.change(model="onnx-squeezenet", offload=True)
+    app = shown(project, page)
     names = ["cpu:0", "cuda:0", "cuda:0-streamed"]
     if page == "devices":
         rows = app.dataframe[0].value
@@ -89,9 +95,10 @@ def unrated(project):
 
 
 def test_a_machine_without_speeds_is_drawn_and_its_speeds_can_be_typed_in():
-    app, project = opened("devices", model="onnx-squeezenet", machine="null-2")
+    project = store.create()
     unrated(project)
-    checked(app.run())
+    project.change(model="onnx-squeezenet")
+    app = shown(project, "devices")
     told = "\n".join(box.value for box in app.warning).replace("\\", "")
     assert "of cpu:0, the arithmetic" in told and "of gpu:0, the bandwidth" in told
     assert list(app.dataframe[0].value["Device"]) == ["cpu:0", "gpu:0"]
@@ -188,13 +195,8 @@ def test_of_very_many_links_those_of_one_device_are_listed(monkeypatch):
         assert any(f"those of {name}" in str(said.value).replace("\\", "") for said in app.caption)
 
 
-def test_without_ray_there_is_no_such_button(monkeypatch):
-    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "needs: it")
-    app, _ = opened("devices", model="onnx-squeezenet")
-    assert not any("Ray" in button.label for button in app.button)
-
-
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", either([*presets()][::3], presets()))
 def test_what_a_preset_is_stands_there_to_its_end(name):
     if name == "two-lanes" and len(usable_cores()) < 2:
         pytest.skip("This computer has one core.")
@@ -204,9 +206,10 @@ def test_what_a_preset_is_stands_there_to_its_end(name):
 
 
 def test_links_tell_who_is_held_up_where_anybody_is():
-    app, project = opened("devices", model="onnx-squeezenet")
+    project = store.create()
     small_gpu(project)
-    rows = links_of(checked(app.run()))
+    app = shown(project, "devices")
+    rows = links_of(app)
     assert not {"Sender busy", "Receiver busy"} & set(rows.columns)
     path = project.folder / "machines" / "small.json"
     machine = machine_from_json(json.loads(path.read_text()))

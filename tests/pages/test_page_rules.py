@@ -81,7 +81,7 @@ def test_an_expression_without_end_is_not_kept_and_one_that_is_there_can_be_remo
     project, monkeypatch
 ):
     """It may be there from another model, on whose names it was quick."""
-    monkeypatch.setattr(regexes, "BUDGET_S", 0.5)
+    monkeypatch.setattr(regexes, "BUDGET_S", 0.2)
     first, second = devices(project)[:2]
     endless = Rule("regex:(?:x?|y?){40}!", first)
     with pytest.raises(ValueError, match="takes too long"):
@@ -129,7 +129,7 @@ def test_a_hundred_expressions_without_end_have_one_budget_and_are_paid_for_once
 
 
 def test_a_project_of_a_hundred_slow_rules_is_imported_and_shown(project, questions, monkeypatch):
-    monkeypatch.setattr(regexes, "BUDGET_S", 0.5)
+    monkeypatch.setattr(regexes, "BUDGET_S", 0.2)
     content = (HOSTILE / "redos100.zip").read_bytes()
     imported = archive.unpack(content, lambda path, dims: pl.load(path, dict(dims)))
     assert questions == [100]
@@ -146,7 +146,7 @@ def test_a_project_of_a_hundred_slow_rules_is_imported_and_shown(project, questi
 
 
 def test_the_placer_of_rules_refuses_a_slow_expression_by_name(monkeypatch):
-    monkeypatch.setattr(regexes, "BUDGET_S", 0.5)
+    monkeypatch.setattr(regexes, "BUDGET_S", 0.2)
     slow = "regex:(?:x?|y?){40}!=cpu:0"
     with pytest.raises(ValueError, match="take too long to match") as said:
         pl.place(diamond(), "manual", settings={"rules": f"*conv=cpu:1;{slow}"})

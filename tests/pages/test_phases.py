@@ -52,7 +52,6 @@ def test_the_model_page_says_what_training_holds():
     project.change(model="alexnet:training", dims={"batch": 1})
     app = AppTest.from_file(str(APP), default_timeout=300)
     app.query_params["project"] = project.id
-    app.run()
     checked(go(app, "model"))
     # 61,100,840 parameters of four bytes.
     assert metric(app, "Parameters").value == metric(app, "Gradients").value == "233 MiB"

@@ -10,8 +10,7 @@ from placement.core.timeline import Observed, PartTime
 from placement.schedule.simulated import simulate
 from profiling.measuring.store import ProfileStore
 from studio.jobs import jobs, refining
-from tests.pages.going import go
-from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
+from tests.pages.test_pages import checked, finished_run, metric, own_home, placed, shown, texts
 
 __all__ = ["own_home"]
 SLOWER = 1.5
@@ -38,7 +37,7 @@ def profile_of(now):
 @pytest.fixture
 def ran():
     """A project whose model was measured, and a run in which all took half as long again."""
-    app, project = opened()
+    project = placed()
     ProfileStore().put(profile_of(snapshot(project)))
     now = snapshot(project)
     found = simulate(now.problem, now.placement)
@@ -56,7 +55,7 @@ def ran():
         schedule=found.schedule.to_json(),
         placement=now.placement.to_json(),
     )
-    return app, project
+    return project
 
 
 def part(seconds):
@@ -68,8 +67,8 @@ def button(app, label):
 
 
 def test_a_run_tells_its_differences_and_refines_until_it_is_taken_back(ran):
-    app, project = ran
-    checked(go(app, "run"))
+    project = ran
+    app = shown(project, "run")
     assert "longer than predicted" in texts(app)
     assert not any(m.label.startswith("Predicted, ") for m in app.metric)
     checked(button(app, "Refine predictions").click().run())
@@ -88,7 +87,7 @@ BY = ("as it was measured", "refined by runs")
 
 
 def test_refined_predictions_come_nearer_to_the_run(ran):
-    _, project = ran
+    project = ran
     now = snapshot(project)
     (job_id,) = jobs.listed(project.folder, "run")
     job = jobs.read(project.folder, job_id)
@@ -102,7 +101,7 @@ def test_refined_predictions_come_nearer_to_the_run(ran):
 
 
 def test_a_run_that_cannot_refine_says_why(ran):
-    _, project = ran
+    project = ran
     now = snapshot(project)
     (job_id,) = jobs.listed(project.folder, "run")
     job = jobs.read(project.folder, job_id)

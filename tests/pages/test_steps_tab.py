@@ -69,7 +69,7 @@ def test_what_is_kept_of_an_answer_is_what_place_would_tell(tmp_path, name):
     project = store.create()
     project.change(model_kind="path", model=str(path), objective=goal)
     now = snapshot(project)
-    brief = {"max_iterations": 3} if kind.followed_with else {}
+    brief = {"max_iterations": 1} if kind.followed_with else {}
     posed = now.pinned_problem
     if posed.execution not in kind.executions:
         posed = replace(posed, execution=Execution.SEGMENT)
@@ -105,6 +105,7 @@ def test_a_workload_and_a_learner_are_followed_too(tmp_path):
     assert facts.problem == now.pinned_problem.fingerprint and facts.seconds > 0
 
 
+@pytest.mark.only_thorough
 def test_a_search_that_is_cancelled_can_be_followed_again(tmp_path, monkeypatch):
     monkeypatch.setattr(placer_class("mutation"), "followed_with", {"max_iterations": 1_000_000})
     app, project = followed(tmp_path, canonical_file())
@@ -128,6 +129,7 @@ def test_a_method_that_is_not_compiled_yet_is_followed_beside_the_page(tmp_path,
     checked(next(b for b in app.button if b.label == "Cancel").click().run())
     assert ahead.done.wait(PATIENCE_S) and ahead.is_stopped
     checked(app.run())
+    assert "Stopped before it finished." in [info.value for info in app.info]
     noted = []
     monkeypatch.setattr(following, "note_warm", noted.append)
     checked(next(b for b in app.button if b.label == "Follow it again").click().run())

@@ -6,7 +6,6 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.forms import run_form
 from pages.ui.panels import charts, timeline_component
@@ -17,21 +16,21 @@ from placement.core.verb_options import RunOptions
 from studio.jobs import command_line, jobs, kinds
 from studio.project import placements, store
 from studio.project.files import write_json
-from tests.pages.going import go
-from tests.pages.test_pages import APP, checked, metric, own_home, texts
+from tests.pages.test_pages import checked, metric, own_home, placed, shown, texts
 
 __all__ = ["own_home"]
 SMALL = "onnx-squeezenet"
 
 
+def made(**settings):
+    """A new project with these settings, which no page has drawn yet."""
+    return placed(**{"model": SMALL, "objective": "throughput", "machine": "null-2", **settings})
+
+
 def opened(**settings):
     """The Run page of a new project with these settings."""
-    project = store.create()
-    project.change(**{"model": SMALL, "objective": "throughput", "machine": "null-2", **settings})
-    app = AppTest.from_file(str(APP), default_timeout=120)
-    app.query_params["project"] = project.id
-    go(app, "run")
-    return checked(app), project
+    project = made(**settings)
+    return shown(project, "run"), project
 
 
 def stepwise(now):
@@ -130,12 +129,13 @@ def test_the_depth_is_chosen_by_the_run_unless_it_is_typed():
 
 
 def test_a_stopped_pipeline_tells_what_came_out_and_compares_with_nothing():
-    app, project = opened()
+    project = made()
     finished(project, cancelled=True, baseline_s={}, all_cores_s=None)
-    shown = texts(checked(app.run()))
-    assert "Stopped before all samples were through" in shown
+    app = shown(project, "run")
+    said = texts(app)
+    assert "Stopped before all samples were through" in said
     assert metric(app, "Measured throughput").value == "276 samples/s"
-    assert "Against one device alone" not in shown
+    assert "Against one device alone" not in said
 
 
 def test_the_goal_alone_never_stands_in_the_way_of_a_run():
@@ -164,9 +164,10 @@ def test_the_command_names_the_goal_and_is_understood(goal):
 
 
 def test_a_finished_pipeline_is_told_in_full():
-    app, project = opened()
+    project = made()
     finished(project)
-    shown = texts(checked(app.run()))
+    app = shown(project, "run")
+    said = texts(app)
     assert metric(app, "Measured throughput").value == "276 samples/s"
     assert metric(app, "Predicted throughput").value == "290 samples/s"
     assert metric(app, "Predicted throughput").delta == "+5% against measured"
@@ -174,16 +175,14 @@ def test_a_finished_pipeline_is_told_in_full():
     assert metric(app, "Latency of one sample").delta == "17 ms to 21 ms"
     assert metric(app, "Outputs").value == "match"
     assert metric(app, "Outputs").delta == "210 outputs compared, no bit differs"
-    assert "200 samples through 2 stages, at most 5 in flight, 2 segments" in shown
-    assert "cpu:1 sets the pace: it is busy 96.6% of the time" in shown
-    assert "That is the one that was predicted" in shown
-    assert "Measured: 3.6 ms (median), mostly 3.4 ms to 4.1 ms. Predicted: 3.45 ms (-4.2%" in shown
-    assert "38% more samples than the best device alone (cpu:0)" in shown
-    assert "One device with all cores delivers more: 400 samples/s** against 276" in shown
-    assert "Sent between devices: 4 KiB per sample" in shown
-    assert "Critical path" not in shown and "Measured step time" not in [
-        m.label for m in app.metric
-    ]
+    assert "200 samples through 2 stages, at most 5 in flight, 2 segments" in said
+    assert "cpu:1 sets the pace: it is busy 96.6% of the time" in said
+    assert "That is the one that was predicted" in said
+    assert "Measured: 3.6 ms (median), mostly 3.4 ms to 4.1 ms. Predicted: 3.45 ms (-4.2%" in said
+    assert "38% more samples than the best device alone (cpu:0)" in said
+    assert "One device with all cores delivers more: 400 samples/s** against 276" in said
+    assert "Sent between devices: 4 KiB per sample" in said
+    assert "Critical path" not in said and "Measured step time" not in [m.label for m in app.metric]
 
 
 def in_tab(app, label):
@@ -192,39 +191,42 @@ def in_tab(app, label):
 
 
 def test_a_steps_result_looks_as_ever_also_while_the_goal_is_throughput():
-    app, project = opened()
+    project = made()
     finished(project, stepwise)
-    shown = texts(checked(app.run()))
+    app = shown(project, "run")
+    said = texts(app)
     assert metric(app, "Measured step time").value == "3.6 ms"
     assert metric(app, "Predicted").delta == "-4.2% against measured"
     assert metric(app, "Outputs").delta == "largest difference 0"
     assert in_tab(app, "Segments").value == "2"
     assert in_tab(app, "Segments").proto.help.startswith("A segment is")
-    assert "3 steps after 3 to warm up" in shown and "Critical path" in shown
-    assert "28% faster than the best device alone (cpu:0)" in shown
-    assert "Sent between devices: 4 KiB per step" in shown
-    assert "sets the pace" not in shown and "samples/s" not in shown
+    assert "3 steps after 3 to warm up" in said and "Critical path" in said
+    assert "28% faster than the best device alone (cpu:0)" in said
+    assert "Sent between devices: 4 KiB per step" in said
+    assert "sets the pace" not in said and "samples/s" not in said
 
 
 def test_bad_news_stands_out():
-    app, project = opened()
+    project = made()
     finished(project, outputs_match=False, bit_equal=False, max_abs_diff=0.5, cancelled=True)
-    shown = texts(checked(app.run()))
+    app = shown(project, "run")
+    said = texts(app)
     assert metric(app, "Outputs").value == "differ"
     assert metric(app, "Outputs").delta == "210 outputs compared, largest difference 0.5"
-    assert "do not trust this run" in shown and "Stopped before all samples" in shown
+    assert "do not trust this run" in said and "Stopped before all samples" in said
 
 
 @pytest.mark.parametrize("told", [pipelined, stepwise])
 def test_what_a_virtual_clock_said_is_nowhere_called_measured(told, monkeypatch):
-    app, project = opened()
+    project = made()
     drawn = []
     monkeypatch.setattr(timeline_component, "draw", lambda panels, **how: drawn.extend(panels))
     finished(project, told, emulated=True)
-    shown = [texts(checked(app.run())), *(f"{m.label} {m.delta} {m.help}" for m in app.metric)]
-    shown += [chart.proto.spec for chart in app.get("plotly_chart")]
-    shown += [line for panel in drawn for bar in panel.bars for line in (*bar.tip, panel.title)]
-    said = "\n".join(shown).lower()
+    app = shown(project, "run")
+    parts = [texts(app), *(f"{m.label} {m.delta} {m.help}" for m in app.metric)]
+    parts += [chart.proto.spec for chart in app.get("plotly_chart")]
+    parts += [line for panel in drawn for bar in panel.bars for line in (*bar.tip, panel.title)]
+    said = "\n".join(parts).lower()
     for right in ("nothing was measured on hardware", "estimated by formula, not measured"):
         said = said.replace(right, "")
     assert "against emulated" in said and "measured" not in said
@@ -232,21 +234,21 @@ def test_what_a_virtual_clock_said_is_nowhere_called_measured(told, monkeypatch)
 
 
 def test_numbers_that_are_not_known_are_left_out():
-    app, project = opened()
+    project = made()
     unknown = {"predicted_samples_per_s": None, "error": None, "all_cores_s": None}
     alone = {"cpu:0": None, "cpu:1": None}
     finished(project, **unknown, baseline_s=alone, outputs_match=None, bit_equal=None)
-    shown = texts(checked(app.run()))
+    app = shown(project, "run")
     assert metric(app, "Predicted throughput").value == "unknown"
     assert metric(app, "Outputs").value == "not checked"
-    assert "Does not fit alone on: cpu:0, cpu:1" in shown
+    assert "Does not fit alone on: cpu:0, cpu:1" in texts(app)
 
 
 def test_older_runs_of_both_kinds_are_labelled_by_what_they_measured():
-    app, project = opened()
+    project = made()
     first = finished(project, stepwise)
     finished(project)
-    checked(app.run())
+    app = shown(project, "run")
     chooser = next(s for s in app.selectbox if s.label == "Run")
     newest, oldest = chooser.options
     assert ": 276 samples/s, onnx-squeezenet" in newest
@@ -256,7 +258,7 @@ def test_older_runs_of_both_kinds_are_labelled_by_what_they_measured():
 
 
 def test_the_end_of_each_kind_of_run_is_told():
-    _, project = opened()
+    project = made()
     for run in (pipelined, stepwise):
         jobs.note(project.folder, finished(project, run).id, collected=False)
     assert kinds.collect(snapshot(project)) == [
@@ -307,9 +309,9 @@ def test_a_pipeline_that_does_not_pay_is_said_to(rate, said):
 
 
 def test_rates_have_three_digits():
-    shown = [formatting.rate(r) for r in (276.4, 0.0512, 31.26, 12345.0, None)]
-    assert shown[:3] == ["276 samples/s", "0.0512 samples/s", "31.3 samples/s"]
-    assert shown[3:] == ["12345 samples/s", "unknown"]
+    rates = [formatting.rate(r) for r in (276.4, 0.0512, 31.26, 12345.0, None)]
+    assert rates[:3] == ["276 samples/s", "0.0512 samples/s", "31.3 samples/s"]
+    assert rates[3:] == ["12345 samples/s", "unknown"]
 
 
 def test_shares_are_drawn_in_percent_and_gaps_stay_gaps():
@@ -336,9 +338,9 @@ def test_running_a_pipeline_from_the_page_on_a_virtual_clock():
     assert job.status == "done", job.message
     assert job.about.objective == "throughput"
     assert job.progress[1] == "Sample 5 of 5"
-    shown = texts(checked(app.run()))
+    said = texts(checked(app.run()))
     predicted = 1.0 / snapshot(project).simulated.value
     assert metric(app, "Emulated throughput").value == formatting.rate(predicted)
     assert metric(app, "Outputs").value == "not checked"
-    assert "sets the pace" in shown and "Run finished" in shown
-    assert "Emulated: this run followed a virtual clock" in shown
+    assert "sets the pace" in said and "Run finished" in said
+    assert "Emulated: this run followed a virtual clock" in said

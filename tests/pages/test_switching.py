@@ -30,18 +30,22 @@ def edit_by_hand(project):
 
 
 def test_another_model_gets_a_project_and_the_first_is_returned_to():
-    app, first = opened(model="onnx-squeezenet", machine="null-2", name="mine")
+    goal = "throughput"
+    app, first = opened(model="onnx-squeezenet", machine="null-2", name="mine", objective=goal)
     made = edit_by_hand(first)
     open_sample(checked(app.run()), "onnx-alexnet")
     second = store.find(open_id(app))
     assert second.id != first.id
     assert (second.settings.name, second.settings.machine) == ("onnx-alexnet", "null-2")
+    # A goal is of the project that it was chosen for.
+    assert second.settings.objective == store.Settings("", 0.0).objective != goal
     assert (first.settings.name, first.settings.model) == ("mine", "onnx-squeezenet")
     assert "'mine' is kept as it was" in texts(app)
     assert {p.id for p in store.recent()} == {first.id, second.id}
 
     open_sample(app, "onnx-squeezenet")
     assert open_id(app) == first.id and "Back in the project 'mine'" in texts(app)
+    assert first.settings.objective == goal
     now = snapshot(first)
     assert now.named.by_hand and dict(now.placement.device_of) == made
     open_sample(app, "onnx-alexnet")
@@ -132,13 +136,3 @@ def test_names_of_projects_are_told_apart(taken, name):
     assert model_project.free_name("path", "/some/where/NET-1.5.ONNX") == "NET-1.5"
     assert model_project.free_name("file", "config.json") == "config"
     assert model_project.free_name("sample", "llama-3.1-70b") == "llama-3.1-70b"
-
-
-def test_a_goal_is_of_the_project_it_was_chosen_for():
-    app, first = opened(model="onnx-squeezenet", machine="null-2", objective="throughput")
-    open_sample(checked(app.run()), "onnx-alexnet")
-    second = store.find(open_id(app))
-    assert second.settings.machine == "null-2"
-    assert second.settings.objective == store.Settings("", 0.0).objective != "throughput"
-    open_sample(app, "onnx-squeezenet")
-    assert open_id(app) == first.id and first.settings.objective == "throughput"

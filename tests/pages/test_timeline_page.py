@@ -1,5 +1,6 @@
 """The Timeline page in every state: without a run, beside one, edited since, for training."""
 
+import itertools
 import json
 import uuid
 from dataclasses import replace
@@ -21,7 +22,17 @@ from studio.jobs import caveats
 from studio.project.facts import FILE
 from tests.pages.going import open_tab
 from tests.pages.problems import diamond, everywhere
-from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
+from tests.pages.test_pages import (
+    checked,
+    finished_run,
+    metric,
+    opened,
+    own_home,
+    placed,
+    shown,
+    texts,
+)
+from tests.thorough import either
 from tests.workloads import node, random_workload, workload
 
 __all__ = ["own_home"]
@@ -31,16 +42,25 @@ def test_without_a_run_the_prediction_stands_alone():
     app, project = opened("timeline")
     now = snapshot(project)
     assert [p.key for p in timelines.panels(now, timelines.chosen(now))] == ["predicted"]
-    shown = texts(app)
+    told = texts(app)
     assert metric(app, "Predicted step time").value
     assert "Measured step time" not in [m.label for m in app.metric]
-    assert "What would shorten the step" in shown and "shorter**" in shown
-    assert "Training" not in shown
+    assert "What would shorten the step" in told and "shorter**" in told
+    assert "Training" not in told
     assert "needs" in texts(checked(open_tab(app, "Memory")))
 
 
-@pytest.mark.parametrize("machine", ["laptop-gpu", "nvlink-8gpu", "null-2"])
-@pytest.mark.parametrize("goal", ["latency", "throughput"])
+MACHINES, GOALS = ("laptop-gpu", "nvlink-8gpu", "null-2"), ("latency", "throughput")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("machine", "goal"),
+    either(
+        [*zip(MACHINES, itertools.cycle(GOALS), strict=False)],
+        [*itertools.product(MACHINES, GOALS)],
+    ),
+)
 def test_other_machines_and_goals(machine, goal):
     app, _ = opened("timeline", machine=machine, objective=goal, model="onnx-squeezenet")
     assert ("sets the pace" in texts(app)) == (goal == "throughput")
@@ -50,19 +70,19 @@ def test_replicas_share_the_load_of_who_sets_the_pace(tmp_path):
     """12 ms on two accelerators are 6 ms per sample, less than the 7 ms of the third."""
     path = tmp_path / "two.json"
     path.write_text(json.dumps(workload([node(1, 50, 12), node(2, 50, 7)], [], maxFPGAs=3)))
-    app, project = opened("timeline", model_kind="path", model=str(path), objective="throughput")
+    project = placed(model_kind="path", model=str(path), objective="throughput")
     now = snapshot(project)
     shared = replace(now.problem.placement_of([0, 1]), replicas={"acc:0": 2})
     now.shelf.add("shared", shared, "replicate", {})
-    shown = texts(checked(app.run()))
-    assert "acc:1 has most to do" in shown and "acc:0 6 ms" in shown
-    assert "If acc:1 were twice as fast, the time per sample would be **1 ms shorter**" in shown
+    told = texts(shown(project, "timeline"))
+    assert "acc:1 has most to do" in told and "acc:0 6 ms" in told
+    assert "If acc:1 were twice as fast, the time per sample would be **1 ms shorter**" in told
 
 
 def test_a_run_stands_beside_the_prediction_with_its_error():
-    app, project = opened("timeline")
+    project = placed()
     finished_run(project)
-    checked(app.run())
+    app = shown(project, "timeline")
     assert metric(app, "Measured step time").value == "30 ms"
     assert metric(app, "Prediction error").value == "-10%"
     assert "Predicted against measured" in texts(app)
@@ -70,14 +90,19 @@ def test_a_run_stands_beside_the_prediction_with_its_error():
     predicted, measured = timelines.panels(now, timelines.chosen(now))
     assert [b.ops for b in measured.bars] == [b.ops for b in predicted.bars]
     assert "edited after this run" not in texts(app)
+    # Another model has no such run.
+    project.change(model="onnx-squeezenet")
+    checked(app.run())
+    assert "Measured step time" not in [m.label for m in app.metric]
 
 
 def test_an_edit_after_the_run_is_told_and_the_run_stays_what_it_was():
-    app, project = opened("timeline")
+    project = placed()
     now = snapshot(project)
     now.shelf.add("mine", now.placement, "hand", {})
     finished_run(project)
-    assert "edited after this run" not in texts(checked(app.run()))
+    app = shown(project, "timeline")
+    assert "edited after this run" not in texts(app)
     now = snapshot(project)
     op = now.model.graph.ops[0].name
     other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[op])
@@ -90,7 +115,7 @@ def test_an_edit_after_the_run_is_told_and_the_run_stays_what_it_was():
 
 
 def test_what_a_file_gave_is_nowhere_called_the_work_of_a_method():
-    app, project = opened("timeline")
+    project = placed()
     now = snapshot(project)
     ops, devices = [op.name for op in now.model.graph.ops], [d.name for d in now.machine.devices]
 
@@ -99,13 +124,13 @@ def test_what_a_file_gave_is_nowhere_called_the_work_of_a_method():
 
     name = now.shelf.add("mine", on(devices[0]), FILE)
     finished_run(project)
-    shown = yardstick.Value(on(devices[1]), 1e9)
+    seen = yardstick.Value(on(devices[1]), 1e9)
     # Another file of that name, after the first one was deleted.
     now.shelf.replace(name, on(devices[1]))
     now = snapshot(project)
     run = timelines.chosen(now)
     [row] = [row for row in standings.standings(now) if row.name == name]
-    before = yardstick.Shown("measured", "", {name: replace(shown, placement=on(devices[0]))})
+    before = yardstick.Shown("measured", "", {name: replace(seen, placement=on(devices[0]))})
     said = (
         caveats.not_of_screen(now, run.job),
         timelines.panels(now, run)[1].note,
@@ -117,42 +142,34 @@ def test_what_a_file_gave_is_nowhere_called_the_work_of_a_method():
         assert "opened from another file" in sentence and "method" not in sentence, sentence
     best = board.verdict([row, replace(row, name="heft", made_by="heft", value_s=2e9)], "s")
     assert best.startswith("Best of 2: **mine**, from a file, predicted")
-    assert "its method" not in texts(checked(app.run()))
+    assert "its method" not in texts(shown(project, "timeline"))
 
 
 def test_of_an_even_number_of_steps_the_one_that_is_drawn_is_not_called_the_median():
-    _, project = opened("timeline")
-    for steps_s, shown in (
+    project = placed()
+    for steps_s, drawn in (
         ([0.030, 0.029, 0.033], "a typical step"),
         ([0.030, 0.029, 0.033, 0.034], "a typical step (of two the shorter)"),
     ):
         finished_run(project, steps_s=steps_s)
         now = snapshot(project)
-        assert timelines.panels(now, timelines.chosen(now))[1].title == f"Measured, {shown}"
+        assert timelines.panels(now, timelines.chosen(now))[1].title == f"Measured, {drawn}"
 
 
 def test_a_run_of_another_placement_is_told_apart():
-    app, project = opened("timeline")
+    project = placed()
     finished_run(project)
     now = snapshot(project)
     name = now.shelf.add("other", now.placement, "hand", {})
-    assert f"of the placement heft; on the screen is {name}." in texts(checked(app.run()))
-
-
-def test_runs_of_other_models_are_not_offered():
-    app, project = opened("timeline")
-    finished_run(project)
-    project.change(model="onnx-squeezenet")
-    checked(app.run())
-    assert "Measured step time" not in [m.label for m in app.metric]
+    assert f"of the placement heft; on the screen is {name}." in texts(shown(project, "timeline"))
 
 
 def test_training_graphs_show_both_schedules(tmp_path):
     path = tmp_path / "training.json"
     path.write_text(json.dumps(random_workload(4, num_nodes=12, training=True)))
     app, _ = opened("timeline", model_kind="path", model=str(path), objective="throughput")
-    shown = texts(app)
-    assert "Training over micro-batches" in shown and "Simulated" in shown
+    told = texts(app)
+    assert "Training over micro-batches" in told and "Simulated" in told
     before = metric(app, "GPipe step").value
     field = next(n for n in app.number_input if n.label == "Micro-batches per step")
     assert field.value == 8

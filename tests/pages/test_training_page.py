@@ -1,6 +1,8 @@
 """The Run page where a training step is open: train, watch, and what moved in plain words."""
 
 import json
+import os
+import sys
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,11 +13,12 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.run import train_form, training_charts
 from pages.ui.session.current import snapshot
 from placement.core.machine import machine_to_text
-from studio.jobs import jobs, kinds, runs
+from studio.jobs import jobs, kinds, process, runs
 from studio.jobs.event_log import Step
 from studio.project import store
 from studio.project.files import write_json
 from studio.snapshot import Studio
+from tests.command import call_here
 from tests.pages.going import go
 from tests.pages.test_pages import APP, checked, own_home, texts
 
@@ -33,7 +36,6 @@ def project_with(**settings):
 def run_page(project):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    app.run()
     return checked(go(app, "run"))
 
 
@@ -102,21 +104,34 @@ def test_training_is_offered_for_a_training_step_only():
     assert not app.radio
 
 
-def test_a_run_is_trained_from_the_page_and_survives_a_reload():
+def test_a_run_is_trained_from_the_page_and_survives_a_reload(monkeypatch):
+    """By a command in this process, which has PyTorch; in test_pages.py a job starts one."""
+    started = []
+
+    def noted(command, events, errors, folder):
+        started.append((command, events))
+        return os.getpid()
+
+    monkeypatch.setattr(process, "start", noted)
     project = project_with()
     app = run_page(project)
     app.radio[0].set_value(train_form.TRAIN).run()
-    next(n for n in checked(app).number_input if n.label == "Training steps").set_value(30).run()
+    next(n for n in checked(app).number_input if n.label == "Training steps").set_value(3).run()
     command = next(c.value for c in app.code if " train " in c.value)
-    assert "train rnnlm:training --dim batch=1" in command and "--steps 30" in command
+    assert "train rnnlm:training --dim batch=1" in command and "--steps 3" in command
     next(b for b in app.button if b.label == "Train (emulated)").click().run()
     checked(app)
-    deadline_s = time.monotonic() + 300
-    while jobs.latest(project.folder, "train").is_live and time.monotonic() < deadline_s:
-        time.sleep(0.2)
+    assert jobs.latest(project.folder, "train").is_live
+    ((command, events),) = started
+    assert command[:4] == [sys.executable, "-m", "placement", "train"]
+    done = call_here(*command[3:])
+    assert (done.returncode, done.stderr) == (0, "")
+    events.write_text(done.stdout)
+    record = json.loads((events.parent / "job.json").read_text())
+    write_json(events.parent / "job.json", {**record, "pid": -1})
     job = jobs.latest(project.folder, "train")
     assert job.status == "done", job.message
-    assert job.result.steps == 30 and job.result.emulated
+    assert job.result.steps == 3 and job.result.emulated
     again = run_page(project)
     said = texts(again)
     assert "Emulated: the steps followed a virtual clock" in said

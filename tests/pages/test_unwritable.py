@@ -1,6 +1,5 @@
 """Pages on a disk that takes no more: what is lost is told and taken back, all can be looked at."""
 
-import itertools
 import json
 from contextlib import contextmanager
 
@@ -24,7 +23,9 @@ from tests.pages.test_pages import (
     finished_run,
     open_id,
     opened,
+    placed,
     profile_for,
+    shown,
     texts,
     uploader,
 )
@@ -95,45 +96,53 @@ def says_why(shown, home):
     assert "All changes saved" not in shown
 
 
-# Every page, and with each cause every other one.
-BY_TURNS = [*zip(PAGES, itertools.cycle((full, without_rights)), strict=False)]
+# Every page, half of them with each cause.
+BY_TURNS = [(full, PAGES[::2]), (without_rights, PAGES[1::2])]
+EVERY_PAGE = [(full, PAGES), (without_rights, PAGES)]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("page", "closed"), either(BY_TURNS, [*itertools.product(PAGES, (full, without_rights))])
-)
-def test_every_page_shows_what_there_is_and_says_why_nothing_can_be_saved(home, closed, page):
-    app, project = opened("place", machine="null-2")
+@pytest.mark.parametrize(("closed", "pages"), either(BY_TURNS, EVERY_PAGE))
+def test_every_page_shows_what_there_is_and_says_why_nothing_can_be_saved(home, closed, pages):
+    project = placed(machine="null-2")
     finished_run(project)
-    seen = texts(checked(go(app, page)))
+    app = shown(project, "place")
+    seen = texts(app)
     assert "All changes saved" in seen and saving.LOOK_ONLY not in seen
     before = tree(project.folder)
     (project.folder / "owner.json").unlink()
     with closed(home):
-        shown = texts(checked(app.run()))
-        says_why(shown, home)
-        assert saving.LOOK_ONLY in shown and "View only: nothing can be saved" in shown
-        assert len(app.metric) or page not in ("model", "place", "run")
-        if page == "model":
-            # A second visitor, for whom nothing has been drawn yet, sees all of it too.
-            fresh = AppTest.from_file(str(APP), default_timeout=120)
-            fresh.query_params["project"] = project.id
-            says_why(texts(checked(fresh.run())), home)
-            assert open_id(fresh) == project.id
+        says_why(texts(checked(app.run())), home)
+        for page in pages:
+            told = texts(checked(go(app, page)))
+            says_why(told, home)
+            assert saving.LOOK_ONLY in told and "View only: nothing can be saved" in told
+            assert len(app.metric) or page not in ("model", "place", "run")
+        # A second visitor, for whom nothing has been drawn yet, sees all of it too.
+        fresh = AppTest.from_file(str(APP), default_timeout=120)
+        fresh.query_params["project"] = project.id
+        says_why(texts(checked(fresh.run())), home)
+        assert open_id(fresh) == project.id
     assert tree(project.folder) == before
-    shown = texts(checked(app.run()))
-    assert "All changes saved" in shown and "cannot be written" not in shown
+    told = texts(checked(app.run()))
+    assert "All changes saved" in told and "cannot be written" not in told
+
+
+def shown_with(project, **state):
+    """The app on the Studio page of a project, in a session of which this is so."""
+    app = shown(project, "place")
+    for key, value in state.items():
+        app.session_state[key] = value
+    return checked(app.run())
 
 
 @pytest.mark.parametrize("closed", [nearly_full, limited])
 def test_an_edit_that_is_not_saved_is_taken_back_and_the_next_one_is_saved(home, closed):
-    app, project = opened("place", machine="null-2")
+    project = placed(machine="null-2")
     now = snapshot(project)
     name = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[name])
-    app.session_state["selection"] = [name]
-    checked(app.run())
+    app = shown_with(project, selection=[name])
     before = tree(project.folder)
     with closed(home):
         shown = texts(press(app, target))
@@ -164,7 +173,7 @@ CHANGES = {
 @pytest.fixture
 def worked_on(home):
     """A project with an edit to undo, a rule to apply and a run."""
-    app, project = opened("place", machine="null-2")
+    project = placed(machine="null-2")
     now = snapshot(project)
     devices = [d.name for d in now.machine.devices]
     name = now.model.graph.ops[0].name
@@ -173,29 +182,31 @@ def worked_on(home):
     (project.folder / "rules.json").write_text(
         json.dumps([{"pattern": "type:Conv", "device": devices[1]}])
     )
-    app.session_state["selection"] = [name]
-    app.session_state["rules-open"] = True
-    return checked(app.run()), project
+    return project
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_every_kind_of_change_is_taken_back_whole(home, worked_on, name):
-    app, project = worked_on
-    page, label = CHANGES[name]
-    if page != "place":
-        checked(go(app, page))
-    everything = tree(home)
-    with limited(home):
-        shown = texts(press(app, label))
-        says_why(shown, home)
-        lost = {
-            "new project": "The project was not made.",
-            "copy": "The project was not copied.",
-            **dict.fromkeys(("place", "run", "compare"), "The job was not started."),
-        }.get(name, saving.TAKEN_BACK)
-        assert lost in shown
-        assert open_id(app) == project.id and not jobs.open_ones(project.folder)[1:]
-    assert tree(home) == everything
+def test_every_kind_of_change_is_taken_back_whole(home, worked_on):
+    project, opened_at = worked_on, "place"
+    selected = next(iter(snapshot(project).model.graph.index))
+    app = shown_with(project, selection=[selected], **{"rules-open": True})
+    for name, (page, label) in CHANGES.items():
+        if page != opened_at:
+            checked(go(app, page))
+            opened_at = page
+        # What is told below is of this change.
+        app.session_state["not_saved"] = ""
+        everything = tree(home)
+        with limited(home):
+            told = texts(press(app, label))
+            says_why(told, home)
+            lost = {
+                "new project": "The project was not made.",
+                "copy": "The project was not copied.",
+                **dict.fromkeys(("place", "run", "compare"), "The job was not started."),
+            }.get(name, saving.TAKEN_BACK)
+            assert lost in told, name
+            assert open_id(app) == project.id and not jobs.open_ones(project.folder)[1:], name
+        assert tree(home) == everything, name
 
 
 def test_a_field_that_is_not_saved_holds_on_the_screen_and_is_saved_with_the_next_change(home):
@@ -214,21 +225,25 @@ def test_a_field_that_is_not_saved_holds_on_the_screen_and_is_saved_with_the_nex
 
 def test_a_project_can_be_deleted_and_a_job_stopped_on_a_full_disk(home, worked_on):
     """That is how room is made."""
-    _, project = worked_on
+    project = worked_on
     with full(home):
         thrown = trash.throw_away(project)
         assert [t.id for t in trash.listed()] == [thrown.id]
         assert trash.empty() == 1 and not trash.listed()
 
 
-@pytest.mark.parametrize("closed", [full, without_rights])
-def test_a_folder_that_cannot_be_made_still_shows_the_sample(home, closed):
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("closed", "pages"),
+    either([(full, ("devices", "run")), (without_rights, ("model", "projects"))], EVERY_PAGE),
+)
+def test_a_folder_that_cannot_be_made_still_shows_the_sample(home, closed, pages):
     visit = AppTest.from_file(str(APP), default_timeout=120)
     with closed(home):
         shown = texts(checked(visit.run()))
         says_why(shown, home)
         assert "onnx-inception-v2 (371 ops)" in shown and saving.LOOK_ONLY in shown
-        for page in PAGES[1:]:
+        for page in pages:
             says_why(texts(checked(go(visit, page))), home)
         assert not tree(home)
     shown = texts(checked(visit.run()))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.panels import side_by_side
+from pages.ui.panels import export, side_by_side
 from pages.ui.session.current import snapshot
 from pages.ui.what_if import comparison
 from placement.core import formatting
@@ -28,7 +28,6 @@ def tiny(configuration, tmp_path, monkeypatch):
     project.change(model_kind="path", model=str(configuration), machine="null-2", dims=DIMS)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    app.run()
     return project, go(app, "model")
 
 
@@ -72,6 +71,23 @@ def test_steps_of_generating_say_tokens_a_second_and_the_first_token(tiny):
     assert slower["As it is"] == slower["What if"] and rate in slower["As it is"][0]
 
 
+def test_a_configuration_is_exported_by_its_layers(tiny):
+    """In the formats of servers of language models, which need no weights."""
+    project, app = tiny
+    app = go(app, "studio")
+    app.session_state["export-open"] = True
+    app.run()
+    for name, said in (
+        ("vllm-layers", "The layers of every pipeline rank, for vLLM."),
+        ("llama-cpp-split", "The layers on CPU and accelerators, as arguments of llama.cpp."),
+    ):
+        app = app.selectbox(key="export-format").set_value(name).run()
+        assert not app.exception, app.exception[0].message
+        assert any(said in text for text in texts(app)), name
+    found = json.loads(export.content(project, "vllm-layers", frozenset()))
+    assert (found["layers"], found["num_hidden_layers"]) == ("model.layers", 1)
+
+
 CPU = {"name": "cpu:0", "memory_bytes": 30_000, "flops_per_s": 1e9, "memory_bytes_per_s": 1e9}
 SMALL = {"name": "small", "devices": [CPU], "links": []}
 
@@ -86,7 +102,7 @@ def too_large(configuration, tmp_path, monkeypatch):
     project.change(machine=name)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    return project, app.run()
+    return project, app
 
 
 def test_what_does_not_fit_is_said_once_with_the_way_out(too_large):

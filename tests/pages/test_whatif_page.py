@@ -33,7 +33,6 @@ def opened(**settings):
     project.change(**{"model": "onnx-squeezenet", "machine": "null-2", **settings})
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    app.run()
     return checked(go(app, "what_if")), project
 
 
@@ -193,7 +192,6 @@ def test_a_link_has_sliders_of_its_own_where_that_is_wanted():
     # Another session finds the same sliders; a reset takes them away.
     again = AppTest.from_file(str(APP), default_timeout=120)
     again.query_params["project"] = project.id
-    again.run()
     again = checked(go(again, "what_if"))
     assert slider(again, "Delay of null:1 → null:0").value == 10.0
     checked(button(app, "Reset").click().run())

@@ -21,12 +21,15 @@ from studio.jobs import outcomes, runs
 from studio.jobs.outcomes import what_if_shelf
 from tests.pages.going import go
 from tests.pages.test_pages import (
+    APP,
     checked,
     finished_run,
     menu,
     metric,
     opened,
+    placed,
     profile_for,
+    shown,
     texts,
 )
 
@@ -59,7 +62,7 @@ def test_values_shown_as_estimates_are_told_anew_once_times_are_measured():
     app, project = opened("place", model="onnx-squeezenet", machine="null-2")
     first = again(project)
     name, once = first.named.name, seconds(first, first.named.name)
-    shown = first.placement
+    seen = first.placement
     assert metric(app, "Predicted step time").value == once and REASON not in texts(app)
     measured(project)
     checked(app.run())
@@ -73,7 +76,7 @@ def test_values_shown_as_estimates_are_told_anew_once_times_are_measured():
     checked(app.run())
     again_since = f"placed again by its method since, so {name} is another now"
     assert said in texts(app) and again_since in texts(app)
-    later.shelf.replace(name, shown)
+    later.shelf.replace(name, seen)
     # It stays on every page until somebody has taken note.
     checked(go(app, "compare"))
     assert said in texts(app)
@@ -107,12 +110,14 @@ def test_messages_of_methods_name_the_times_they_are_by():
 
 
 def test_a_message_about_a_placement_goes_when_another_one_is_shown():
-    app, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    project = placed(model="onnx-squeezenet", machine="null-2")
     now = again(project)
     now.shelf.add("mine", pl.place(now.problem, "single").placement, "single")
     now.shelf.choose("heft")
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
     app.session_state["messages-page"] = [["info", "Placed by heft: predicted 3 ms."]]
-    checked(app.run())
+    checked(go(app, "place"))
     assert "Placed by heft" in texts(app)
     checked(menu(app, "Placement").set_value("mine").run())
     assert again(project).named.name == "mine" and "Placed by heft" not in texts(app)
@@ -120,7 +125,7 @@ def test_a_message_about_a_placement_goes_when_another_one_is_shown():
 
 def test_messages_stay_as_long_as_what_they_are_about():
     """As after an edit, which redraws a part of the page with its messages and not the page."""
-    _, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    project = placed(model="onnx-squeezenet", machine="null-2")
     now = again(project)
 
     def part(key):
@@ -151,31 +156,31 @@ def test_messages_stay_as_long_as_what_they_are_about():
 
 
 def test_answers_for_what_if_machines_are_predicted_by_the_times_of_now():
-    _, project = opened("model", model="onnx-squeezenet", machine="null-2")
+    project = placed(model="onnx-squeezenet", machine="null-2")
     now = again(project)
-    placed = pl.place(now.problem, "single")
-    told = studio.facts_of(placed)
-    facts = structs.replace(told, what_if=ConditionRows(), unchanged_value=placed.value)
-    what_if_shelf(project.folder, now.shelf.folder.name).add("one", placed.placement, "x", facts)
+    found = pl.place(now.problem, "single")
+    told = studio.facts_of(found)
+    facts = structs.replace(told, what_if=ConditionRows(), unchanged_value=found.value)
+    what_if_shelf(project.folder, now.shelf.folder.name).add("one", found.placement, "x", facts)
     measured(project)
     later = again(project)
     (item,) = what_if_shelf(project.folder, now.shelf.folder.name).items
-    value = formatting.seconds(pl.simulate(later.problem, placed.placement).value)
+    value = formatting.seconds(pl.simulate(later.problem, found.placement).value)
     assert (
         ask_method.values_of(later, item)
         == (value, value)
-        != (formatting.seconds(placed.value),) * 2
+        != (formatting.seconds(found.value),) * 2
     )
 
 
 def test_the_run_page_has_the_menu_of_placements_and_shows_runs_of_the_one_on_it():
-    app, project = opened("run", model="onnx-squeezenet", machine="null-2")
+    project = placed(model="onnx-squeezenet", machine="null-2")
     now = again(project)
     name = now.named.name
     finished_run(project)
     now.shelf.add("mine", pl.place(now.problem, "single").placement, "single")
     now.shelf.choose(name)
-    checked(app.run())
+    app = shown(project, "run")
     assert menu(app, "Placement").options == [name, "mine"]
     assert metric(app, "Measured step time").value == "30 ms"
     checked(menu(app, "Placement").set_value("mine").run())
@@ -185,10 +190,10 @@ def test_the_run_page_has_the_menu_of_placements_and_shows_runs_of_the_one_on_it
 
 
 def test_the_prediction_beside_a_run_is_of_its_placement_by_the_times_of_now():
-    app, project = opened("run", model="onnx-squeezenet", machine="null-2")
+    project = placed(model="onnx-squeezenet", machine="null-2")
     finished_run(project, placement=again(project).placement.to_json())
     measured(project)
-    checked(app.run())
+    app = shown(project, "run")
     now = again(project)
     (job,) = runs.finished(project)
     value = pl.simulate(now.problem, now.placement).value
@@ -200,7 +205,7 @@ def test_the_prediction_beside_a_run_is_of_its_placement_by_the_times_of_now():
 
 
 def test_ops_that_went_to_what_they_are_fused_with_are_told():
-    _, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    project = placed(model="onnx-squeezenet", machine="null-2")
     now = again(project)
     ops = [op.name for op in now.model.graph.ops]
     devices = [device.name for device in now.machine.devices]

@@ -1,16 +1,18 @@
 """Edits by hand: whole units move, and any number of steps goes back and forth."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.constraints.fusion import join_units
 from studio.project import edits
 from studio.project.edits import Edit, History, State
 from tests.pages.problems import PAIRS, diamond, everywhere
+from tests.thorough import either
 
 PROBLEM = diamond()
 OPS = [op.name for op in PROBLEM.graph.ops]
+NUM_HISTORIES = either(35, 100)
 START = State(dict(everywhere(PROBLEM).device_of), {})
 steps = st.lists(
     st.tuples(st.sets(st.sampled_from(OPS), min_size=1), st.sampled_from(["cpu:0", "cpu:1"])),
@@ -30,6 +32,7 @@ def play(moves):
     return states, history
 
 
+@settings(max_examples=NUM_HISTORIES)
 @given(steps)
 def test_undo_and_redo_walk_through_every_state(moves):
     states, history = play(moves)
@@ -44,6 +47,7 @@ def test_undo_and_redo_walk_through_every_state(moves):
     assert edits.travel(now, history, len(states)) == (now, history)
 
 
+@settings(max_examples=NUM_HISTORIES)
 @given(steps, st.lists(st.integers(0, 90), max_size=8))
 def test_any_state_is_reached_from_any_other(moves, stops):
     states, history = play(moves)
@@ -53,6 +57,7 @@ def test_any_state_is_reached_from_any_other(moves, stops):
         assert now == states[min(stop, len(states) - 1)]
 
 
+@settings(max_examples=NUM_HISTORIES)
 @given(steps)
 def test_fused_ops_are_never_apart(moves):
     for state in play(moves)[0]:
@@ -60,6 +65,7 @@ def test_fused_ops_are_never_apart(moves):
         assert join_units(PROBLEM, state.device_of) == state.device_of
 
 
+@settings(max_examples=NUM_HISTORIES)
 @given(steps)
 def test_a_history_survives_json(moves):
     history = play(moves)[1].add(Edit("pin", pins=(("a_conv", "", "cpu:0"),)))

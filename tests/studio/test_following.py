@@ -40,7 +40,14 @@ def searching(problem, placer):
 
 def test_the_steps_are_those_of_this_process_and_are_kept(problem):
     found = following.start(problem, "mutation", 5, {"max_iterations": 3})
-    assert following.start(problem, "mutation", 5, {"max_iterations": 3}) is found
+    # The same problem posed anew is the same walk, and no other is.
+    posed = dataclasses.replace(problem)
+    assert following.start(posed, "mutation", 5, {"max_iterations": 3}) is found
+    device = problem.machine.devices[0].name
+    pinned = dataclasses.replace(posed, pins=((problem.graph.ops[0].name, device),))
+    renamed = dataclasses.replace(posed, machine=dataclasses.replace(posed.machine, name="other"))
+    for other in (pinned, renamed, dataclasses.replace(posed, unit="ms")):
+        assert following.find(other, "mutation") is None
     told = found.result()
     here = pl.steps(problem, "mutation", most=5, settings={"max_iterations": 3})
     assert (told.placer, told.pseudo_code, told.steps) == (
@@ -55,7 +62,7 @@ def test_the_steps_are_those_of_this_process_and_are_kept(problem):
     assert told.bound_s == here.bound_s
 
 
-def test_one_that_is_stopped_says_so_and_can_be_followed_again(problem):
+def test_one_that_is_stopped_says_so_and_two_who_follow_it_again_share_one_search(problem):
     found = searching(problem, "mutation")
     assert 0 < found.share < 1 and re.fullmatch(r"batch \d+ of \d+", found.doing)
     found.stop()
@@ -64,6 +71,12 @@ def test_one_that_is_stopped_says_so_and_can_be_followed_again(problem):
         found.result()
     assert following.find(problem, "mutation") is found
     following.forget(found)
+    assert following.find(problem, "mutation") is None
+    again = following.start(problem, "mutation", 5, LONG)
+    following.forget(found)
+    assert following.start(problem, "mutation", 5, LONG) is again and not again.is_stopped
+    following.forget(again)
+    assert again.done.wait(PATIENCE_S) and again.is_stopped, "none goes on that is not known"
     assert following.find(problem, "mutation") is None
 
 
@@ -82,33 +95,16 @@ def test_what_a_method_refuses_is_told_in_its_words(problem):
     following.forget(found)
 
 
-def test_two_who_follow_again_share_one_search(problem):
-    found = searching(problem, "mutation")
-    found.stop()
-    assert found.done.wait(PATIENCE_S)
-    following.forget(found)
-    again = following.start(problem, "mutation", 5, LONG)
-    following.forget(found)
-    assert following.start(problem, "mutation", 5, LONG) is again and not again.is_stopped
-    following.forget(again)
-    assert again.done.wait(PATIENCE_S) and again.is_stopped, "none goes on that is not known"
-    assert following.find(problem, "mutation") is None
-
-
-def test_the_same_problem_posed_anew_is_the_same_walk(problem):
-    found = following.start(problem, "mutation", 5, {"max_iterations": 1})
-    posed = dataclasses.replace(problem)
-    assert following.start(posed, "mutation", 5, {"max_iterations": 1}) is found
-    device = problem.machine.devices[0].name
-    pinned = dataclasses.replace(posed, pins=((problem.graph.ops[0].name, device),))
-    renamed = dataclasses.replace(posed, machine=dataclasses.replace(posed.machine, name="other"))
-    for other in (pinned, renamed, dataclasses.replace(posed, unit="ms")):
-        assert following.find(other, "mutation") is None
-    assert found.result().steps
-
-
 def test_a_search_that_nobody_looks_at_ends_where_another_goes_on(problem, monkeypatch):
+    """What has ended by then lets it go on."""
+    ended = following.start(problem, "random_search", 5, {"max_iterations": 1})
+    assert ended.result().steps
     forgotten = searching(problem, "mutation")
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "UNWATCHED_S", 0.0)
+        assert following.start(problem, "random_search", 5, {"max_iterations": 1}) is ended
+        assert not forgotten.is_stopped
+    following.forget(ended)
     watched = following.start(problem, "random_search", 5, LONG)
     assert following.find(problem, "mutation") is forgotten, "it may be looked at again soon"
     assert not forgotten.is_stopped
@@ -118,17 +114,6 @@ def test_a_search_that_nobody_looks_at_ends_where_another_goes_on(problem, monke
     assert following.find(problem, "mutation") is None and not watched.is_stopped
     following.forget(watched)
     assert watched.done.wait(PATIENCE_S)
-
-
-def test_what_has_ended_lets_others_go_on(problem, monkeypatch):
-    ended = following.start(problem, "random_search", 5, {"max_iterations": 1})
-    assert ended.result().steps
-    going = searching(problem, "mutation")
-    monkeypatch.setattr(following, "UNWATCHED_S", 0.0)
-    assert following.start(problem, "random_search", 5, {"max_iterations": 1}) is ended
-    assert not going.is_stopped
-    following.forget(going)
-    assert going.done.wait(PATIENCE_S)
 
 
 def test_a_search_goes_on_until_nobody_has_asked_for_long(problem, monkeypatch):

@@ -78,7 +78,9 @@ def test_a_taken_name_is_not_given_twice(old):
     assert len(set(names)) == len(names) and NEW in names
 
 
-@pytest.mark.parametrize("page", ["compare", "place"])
+@pytest.mark.parametrize(
+    "page", [pytest.param("compare", marks=pytest.mark.only_thorough), "place"]
+)
 def test_the_pages_show_the_present_name_alone(old, page):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = old.id

@@ -20,9 +20,9 @@ from tests.thorough import either
 
 ROOT = Path(__file__).parents[2]
 # Of the writers: each of the nine acts comes first in so many rounds, as often as the others.
-NUM_ROUNDS = either(3, 6) * 9
+NUM_ROUNDS = either(2, 6) * 9
 # Of the workers.
-NUM_KILLS = either(20, 50)
+NUM_KILLS = either(10, 50)
 # Each such one of the workers is a real one.
 REAL = 10
 # An edit moves the op and what runs as one with it.

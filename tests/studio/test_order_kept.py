@@ -111,7 +111,7 @@ def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective
     now = again(project)
     # Any answer will do, so the first is as good as the best.
     limit = 0.05 if placer_class(name).all_cores or placer_class(name).exact else None
-    brief = {"max_iterations": 3} if placer_class(name).followed_with else None
+    brief = {"max_iterations": 1} if placer_class(name).followed_with else None
     host = next((d.name for d in now.machine.devices if d.on_host), now.machine.devices[0].name)
     settings = {"rules": f"*={host}"} if name == "manual" else brief
     found = pl.place(now.problem, name, settings=settings, time_limit_s=limit).placement

@@ -13,6 +13,7 @@ from studio import editing
 from studio.project import pins
 from studio.project.edits import Edit, History
 from tests.pages.problems import diamond
+from tests.thorough import either
 
 
 def now(project):
@@ -123,12 +124,14 @@ def test_a_damaged_pins_file_holds_nothing(project, content):
     assert now(project).pins == {}
 
 
-def test_sixty_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):
+@pytest.mark.thorough
+def test_many_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):
+    num_steps = either(24, 60)
     ops = list(now(project).placement.device_of)
     devices = [d.name for d in now(project).machine.devices]
     editing.edit(now(project), ops[-1:], other(project, now(project).placement.device_of[ops[-1]]))
     states = [now(project).state]
-    for number in range(60):
+    for number in range(num_steps):
         op = ops[number]
         if number % 3 == 0:
             pins.pin(now(project), [op])
@@ -137,15 +140,17 @@ def test_sixty_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):
         else:
             pins.unpin(now(project), [ops[number - 2]])
         states.append(now(project).state)
-    assert len(now(project).history.done) == 61 and len(devices) == 2
+    assert len(now(project).history.done) == num_steps + 1 and len(devices) == 2
     for expected in reversed(states[:-1]):
         editing.go_to(now(project), len(now(project).history.done) - 1)
         assert now(project).state == expected
     for expected in states[1:]:
         editing.go_to(now(project), len(now(project).history.done) + 1)
         assert now(project).state == expected
-    editing.go_to(now(project), 21)
-    assert now(project).state == states[20] and len(now(project).history.undone) == 40
+    third = num_steps // 3
+    editing.go_to(now(project), third + 1)
+    undone = now(project).history.undone
+    assert now(project).state == states[third] and len(undone) == num_steps - third
 
 
 def test_hints_leave_pinned_ops_where_they_are(project):

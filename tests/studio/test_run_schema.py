@@ -16,7 +16,7 @@ from studio.project.files import write_json
 from studio.transfer import archive, run_schema
 from studio.transfer.archive import pack, unpack
 from tests.pages.problems import MACHINE, diamond, everywhere
-from tests.pages.test_pages import checked, finished_run, opened, texts
+from tests.pages.test_pages import finished_run, placed, shown, texts
 from tests.studio.test_archive import any_model, own_shelf, worked_on, zipped
 
 RUN = ("run", "onnx-squeezenet", "--machine", "null-2", "--placer", "single", "--steps", "3")
@@ -209,6 +209,6 @@ def test_runs_lie_nowhere_else(name):
 
 @pytest.mark.parametrize("page", ["run", "timeline"])
 def test_pages_show_an_imported_run_and_say_so(page):
-    app, project = opened(page)
+    project = placed()
     jobs.note(project.folder, finished_run(project), imported=True)
-    assert run_warnings.IMPORTED in texts(checked(app.run()))
+    assert run_warnings.IMPORTED in texts(shown(project, page))

@@ -44,15 +44,15 @@ test: check
 
 PYTEST = $(VENV)/bin/python -m pytest -q
 # Processes that take tests from one another, so that a new file needs no place in a list.
-WORKERS = 4
+WORKERS = 3
 SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 
-# What compiles on one core, and what waits for a browser or a measurement, leaves room for the
-# types and the second provider.
+# Tests take both cores. What collects or compiles takes one, which leaves room for the second
+# provider; what is over hosts waits for clocks, which leaves room for the types, if they step back.
 ifeq ($(TESTS),)
 check: lint $(VENV)/ready-for-hosts $(WEBGPU)/ready-to-test browser
-	$(MAKE) -j3 types webgpu all-tests
-	$(MAKE) test-hosts TRY_ALL=
+	$(MAKE) -j2 webgpu all-tests
+	$(MAKE) -j2 types test-hosts TRY_ALL= NICE="nice -n 19"
 else
 check: lint $(VENV)/compiled browser
 	$(PYTEST) $(TESTS)
@@ -66,7 +66,7 @@ lint: $(VENV)/ready-to-test
 	$(VENV)/bin/python -m ruff format --check .
 
 types:
-	$(VENV)/bin/python -m mypy
+	$(NICE) $(VENV)/bin/python -m mypy
 
 # Once, so that not each process prepares all test files at its start; what is wrong with one is
 # told by the tests themselves.

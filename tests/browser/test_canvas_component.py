@@ -315,6 +315,7 @@ def test_theme_and_size_may_change(opened):
     assert after["scale"] == pytest.approx(before["scale"])
 
 
+@pytest.mark.only_thorough
 def test_a_thousand_nodes_are_drawn_and_edited(opened):
     canvas = opened("model=chain-1000")
     canvas.page.get_by_role("button", name="Open all blocks").click()

@@ -49,6 +49,7 @@ def closed(page, height=900):
     page.wait_for_timeout(400)
 
 
+@pytest.mark.only_thorough
 def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(lasting):
     page = lasting
     closed(page)

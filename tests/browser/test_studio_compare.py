@@ -78,6 +78,7 @@ THUMB = """(field) => {
 }"""
 
 
+@pytest.mark.only_thorough
 def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     page = small("What if", speed={"acc:0": 2.0})
     slider = page.get_by_role("slider", name=re.compile("Speed of acc:0"))

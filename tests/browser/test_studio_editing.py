@@ -60,6 +60,7 @@ def test_pins_hold_against_keys_and_reload_and_are_undone(page):
     until(page, f"!({SAME})", before)
 
 
+@pytest.mark.only_thorough
 def test_rules_are_added_applied_and_left_by_a_click_on_an_earlier_state(page):
     before = drawn(page)["counts"]
     page.get_by_text("Rules by op type, block or name").click()

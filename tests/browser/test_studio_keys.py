@@ -221,7 +221,8 @@ def test_keys_go_through_every_tab_of_the_dock_press_what_is_there_and_go_out_of
     page = new_page(filled)
     drawn(page)
     page.evaluate(HEAR)
-    for name, content in TABS.items():
+    for name in either(("Board", "Timeline", "Table", "Steps"), TABS):
+        content = TABS[name]
         open_tab(page, name)
         # What came late stands, unseen, in the tab before.
         expect(page.locator(f".st-key-desk-dock {content} >> visible=true").first).to_be_visible()

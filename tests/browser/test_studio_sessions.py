@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.studio import (
@@ -57,6 +58,7 @@ def test_sessions_do_not_disturb_each_other_and_one_may_edit_a_project(new_page,
     expect(one.get_by_text(NOTICE)).to_have_count(0, timeout=60_000)
 
 
+@pytest.mark.only_thorough
 def test_two_live_runs_queue(new_page, project_about, timed):
     timed("onnx-squeezenet")
     forms = ({"dock-tab": "Run", "steps": steps} for steps in (100_000, 3))

@@ -148,6 +148,7 @@ def test_an_answer_is_hidden_until_somebody_has_given_one(followed):
     expect(page.locator(".player .question")).to_be_hidden()
 
 
+@pytest.mark.only_thorough
 def test_the_picture_marks_what_is_clicked_and_shows_a_placement_that_comes(steps):
     """Arrows go from step to step from the graph, too; what Place makes is what is seen then, and
     so is what a method that is followed comes to once somebody takes it."""
@@ -200,6 +201,7 @@ def test_the_timeline_of_a_step_is_in_sight_with_its_axis(followed):
             assert dock["y"] <= box["y"] and box["y"] + box["height"] <= foot, part
 
 
+@pytest.mark.only_thorough
 def test_a_step_is_in_sight_in_every_window_and_so_is_the_picture(followed):
     page = followed
     for width, height in ((1440, 900), (1024, 768)):
@@ -239,6 +241,7 @@ def test_the_page_is_alive_while_a_search_is_followed(steps, studio):
     until(page, "p.status.startsWith('Step 2 of ') && p.status.endsWith(' of cpop')")
 
 
+@pytest.mark.only_thorough
 def test_chances_are_drawn_as_opacity_and_a_guess_has_a_sign(followed):
     """A learner draws ops as strongly as they are likely; the program fades what it takes out."""
     page = followed

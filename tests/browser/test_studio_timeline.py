@@ -325,6 +325,7 @@ def training():
     return workload(nodes, edges((1, 2, 0.1), (2, 3, 0.1), (3, 4, 0.1)), maxSizePerFPGA=2.0)
 
 
+@pytest.mark.only_thorough
 def test_a_training_workload_shows_gpipe_above_1f1b(new_page, project_about, tmp_path):
     path = tmp_path / "training.json"
     path.write_text(json.dumps(training()))

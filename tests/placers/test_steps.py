@@ -103,8 +103,8 @@ def canonical():
     return problem_from_json(canonical_file(), "canonical")
 
 
-# Seeds of `instance` and `scarce`. The first have unsupported ops, fused ones and both executions,
-# and memory in which not every method finds a placement.
+# Seeds of `instance` and `scarce`. They have fused ops and both executions, and memory in which not
+# every method finds a placement.
 SHAPES, SCARCE = either((0, 3), range(8)), either((5, 0), range(6))
 FEW_STEPS = ("ideals_dp", "linear_dp", "pipedream", "replicate", "single", "round_robin")
 
@@ -129,8 +129,11 @@ def fitting(name, problem):
 
 def asked(name):
     """What a method is asked, as arguments of `followed`."""
-    # A learner trains its networks for each.
-    few, seeds = ((3,), SCARCE[:1]) if name in BRIEFLY else (SHAPES, SCARCE)
+    # A learner trains its networks for each; the others have one or the other by turns.
+    turn = METHODS.index(name) % 2
+    few, seeds = either((SHAPES[turn:][:1], SCARCE[turn:][:1]), (SHAPES, SCARCE))
+    if name in BRIEFLY:
+        few, seeds = (3,), SCARCE[:1]
     return [*((instance, seed) for seed in few), *((scarce, seed) for seed in seeds)]
 
 

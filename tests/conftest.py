@@ -104,7 +104,8 @@ def _needs_a_browser(nodeid: str) -> bool:
 
 def pytest_collection_modifyitems(config, items):
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    if not THOROUGH:
+    # Whoever names a test wants it.
+    if not THOROUGH and not any("::" in word for word in config.args):
         config.stash[LEFT_TO_FUZZ] = _leave_out(
             config, items, lambda item: item.get_closest_marker("only_thorough") is not None
         )
@@ -158,8 +159,10 @@ def pytest_collection_finish(session):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Each process of several has left out the same."""
-    node.config.stash[LEFT_TO_FUZZ] = getattr(node, "workeroutput", {}).get(LEFT_OUT, 0)
+    """Each process of several has left out the same; one that has died tells nothing."""
+    told = getattr(node, "workeroutput", {})
+    if LEFT_OUT in told:
+        node.config.stash[LEFT_TO_FUZZ] = told[LEFT_OUT]
 
 
 def pytest_sessionfinish(session, exitstatus):

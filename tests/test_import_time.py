@@ -48,7 +48,7 @@ def test_importing_the_package_loads_no_part_of_it():
 def test_a_run_on_this_computer_loads_nothing_of_clusters(tmp_path, monkeypatch):
     """Whether Ray is installed or not, it is neither there nor slows anything.
 
-    The process does itself what confined ones do otherwise, so all of it is looked at.
+    It does itself what confined processes do otherwise: all is looked at but what starts these.
     """
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
     monkeypatch.setenv(MARK, "1")

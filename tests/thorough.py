@@ -1,7 +1,7 @@
 """How much is tried: in `make test` enough to notice what breaks, in `make fuzz` all there is.
 
 `make test-hosts` tries all there is over Ray hosts: what `TRY_ALL` says. A test that is marked
-`only_thorough` goes the way of another one with one thing changed, and is left to those two.
+`only_thorough` shows what a cheaper one shows, too, or one thing more, and is left to those two.
 """
 
 import os

@@ -27,6 +27,7 @@ Object.assign(Canvas.prototype, {
     const still = this.firstSight || (this.isWhole && (isOtherWindow || this.isStepNew)) ? this.cameraFor() : { scale, position };
     this.net.moveTo({ ...(this.aim ?? still), animation: false });
     this.aim = null;
+    this.lookIfAsked(true);
     this.net.redraw();
   },
 
@@ -73,7 +74,7 @@ Object.assign(Canvas.prototype, {
 
   // Whoever wants to see everything wants that in a window of another size, too.
   fit(animated) {
-    if (!this.net) return;
+    if (!this.net || !this.chrome.stage.clientHeight) return;
     const presented = this.data.enlarged > 1;
     this.travel(this.cameraFor(), animated, () => (presented ? this.lookAtStart() : this.saveCamera(true)));
   },
@@ -193,6 +194,8 @@ Object.assign(Canvas.prototype, {
   lookIfAsked(isNew) {
     const { session, focus } = this.data;
     if (focus <= (home.looked.get(session) ?? 0)) return;
+    // Where the dock stands alone there is no place for it yet.
+    if (!this.chrome.stage.clientHeight) return;
     home.looked.set(session, focus);
     this.lookAtSelection(!isNew);
   },
@@ -208,8 +211,8 @@ Object.assign(Canvas.prototype, {
     const bottom = Math.max(...chosen.map((n) => n.y + n.h / 2));
     const { clientWidth, clientHeight } = this.chrome.stage;
     const whole = Math.min(
-      (clientWidth - 120) / (right - left),
-      (clientHeight - 100) / (bottom - top),
+      Math.max(clientWidth - 120, clientWidth / 2) / (right - left),
+      Math.max(clientHeight - 100, clientHeight / 2) / (bottom - top),
     );
     const now = this.net.getScale();
     // An audience would lose its way: what it sees already stays, and nothing is enlarged.

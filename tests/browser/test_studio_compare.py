@@ -6,10 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui.session.current import snapshot
-from pages.ui.what_if import slider as what_if_slider
 from pages.ui.what_if.conditions import SPEEDS
-from placement.costs.what_if import Conditions
 from studio.project import store
 from tests.browser.studio import PATIENCE_MS, choose, metric, open_tab, settled, until
 from tests.workloads import node, workload
@@ -22,17 +19,15 @@ ROW_PX = 35
 @pytest.fixture
 def small(new_page, studio, tmp_path, monkeypatch):
     """Open a project of four nodes that need nothing of each other, of 1 to 4 ms each, at a tab of
-    the dock, with what-if sliders as somebody has left them."""
+    the dock."""
 
-    def opened(tab, **left):
+    def opened(tab):
         monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
         path = tmp_path / "four.json"
         nodes = [node(i, cpu_ms=40.0, acc_ms=float(i)) for i in (1, 2, 3, 4)]
         path.write_text(json.dumps(workload(nodes, [])))
         project = store.create()
-        project.change(touch=False, model_kind="path", model=str(path))
-        sliders = {what_if_slider.name(snapshot(project)): Conditions(**left).to_json()}
-        project.change(touch=False, form={"dock-tab": tab, **sliders})
+        project.change(touch=False, model_kind="path", model=str(path), form={"dock-tab": tab})
         page = new_page(f"?project={project.id}")
         until(page, "p.counts.reduce((a, b) => a + b) === 4")
         settled(page)
@@ -80,11 +75,18 @@ THUMB = """(field) => {
 
 @pytest.mark.only_thorough
 def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
-    page = small("What if", speed={"acc:0": 2.0})
+    page = small("What if")
+    expect(metric(page, "What-if time per step")).to_have_text("10 ms")
     slider = page.get_by_role("slider", name=re.compile("Speed of acc:0"))
+    slider.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(metric(page, "What-if time per step")).to_have_text("5 ms")
     sliders = page.get_by_role("slider", name=re.compile("^Speed of"))
     expect(metric(page, "Time per step as it is")).to_have_text("10 ms")
     expect(page.get_by_text("50% shorter").first).to_be_visible()
+    page.reload()
+    expect(metric(page, "What-if time per step")).to_have_text("5 ms")
     # After another tab all sliders stand where they were left, and untouched ones at no change.
     stood = [SPEEDS.index(2.0), *[SPEEDS.index(1.0)] * 2]
     for tab in ("", "Board"):

@@ -61,7 +61,7 @@ def test_pins_hold_against_keys_and_reload_and_are_undone(page):
 
 
 @pytest.mark.only_thorough
-def test_rules_are_added_applied_and_left_by_a_click_on_an_earlier_state(page):
+def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state(page):
     before = drawn(page)["counts"]
     page.get_by_text("Rules by op type, block or name").click()
     choose(page, "New rule for", "Pattern or list of rules")
@@ -77,8 +77,13 @@ def test_rules_are_added_applied_and_left_by_a_click_on_an_earlier_state(page):
     assert sum(by_rule) == 66 and by_rule[1] >= 26
     # Who types takes back letters, and no step of the placement.
     page.get_by_role("textbox", name="Pattern or list of rules").press("Control+z")
+    page.locator(".st-key-rule-up-1 button:visible").click()
+    expect(page.get_by_text("later rules take all of its ops").first).to_be_visible()
+    button(page, "Apply rules").click()
+    until(page, SAME, [66, 0])
     open_tab(page, "History")
-    expect(page.get_by_text("1 of 1 step is made")).to_be_visible()
+    button(page, re.compile("^1: rules ")).click()
+    until(page, SAME, by_rule)
     button(page, re.compile("^0: as it was made")).click()
     until(page, SAME, before)
     button(page, "Redo").click()
@@ -104,8 +109,13 @@ def test_a_placement_is_started_deleted_brought_back_and_the_selection_placed_al
     expect(told.first).to_be_visible(timeout=60_000)
     settled(page)
     start = drawn(page)["counts"]
+    key = "2" if start[0] else "1"
+    select(page, 3)
+    page.keyboard.press(key)
+    moved = until(page, f"!({SAME})", start)
+    by_hand, start = moved["nodes"][3], moved["counts"]
     select(page, 1)
-    page.keyboard.press("2" if start[0] else "1")
+    page.keyboard.press(key)
     before = until(page, f"!({SAME})", start)["counts"]
     # It told what the method found, and that is not on the screen any more.
     expect(told).to_have_count(0, timeout=30_000)
@@ -114,8 +124,10 @@ def test_a_placement_is_started_deleted_brought_back_and_the_selection_placed_al
     placed = page.get_by_text(re.compile(r"Placed by single on \d+ ops?: predicted"))
     expect(placed.first).to_be_visible(timeout=PATIENCE_MS)
     number = int(re.search(r"on (\d+) op", placed.first.inner_text())[1])
-    after = drawn(page)["counts"]
+    shown = drawn(page)
+    after = shown["counts"]
     assert abs(after[0] - before[0]) <= unit and number <= unit < 66 and sum(after) == 66
+    assert shown["nodes"][3]["device"] == by_hand["device"], "it was not selected"
     expect(page.get_by_role("combobox", name=re.compile("Placement")).first).to_have_value(
         re.compile(f"single on {number} op")
     )

@@ -1,8 +1,9 @@
 """Lessons in a real browser: solved by clicks and keys, and failed by one wrong answer each.
 
-One page goes through them, since opening one anew takes longer than a lesson. `make test` asks in
-every way there is: of the lessons that it solves all but the order of ops, and of a third one that.
-That each can be solved is shown in tests/lessons.
+One page goes through them, since opening one anew takes longer than a lesson. `make test` solves
+two of them and answers a third one's question for the order of ops: questions of every kind. The
+lessons that ask for a method are solved here in `make fuzz` alone. That each can be solved is shown
+in tests/lessons.
 """
 
 import pytest

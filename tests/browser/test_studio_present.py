@@ -53,7 +53,8 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
 }"""
 # Until something is written: a window that was another size before may be drawn in a later frame.
 REDRAW = """(hatched) => new Promise((done) => {
-  const canvas = [...globalThis.__placementCanvas.alive].find((c) => c.parent.isConnected);
+  const all = [...globalThis.__placementCanvas.alive];
+  const canvas = all.find((c) => c.parent.isConnected && (c.parent.host ?? c.parent).checkVisibility());
   canvas.model.hatched = hatched;
   globalThis.written = [];
   canvas.net.redraw();
@@ -254,6 +255,7 @@ def test_keys_go_from_tab_to_tab_and_hide_the_graph(lasting):
         expect(page.locator(f".st-key-desk-dock {HELD[tab]}").first).to_be_visible()
         settled(page)
 
+    before = drawn(page)["scale"]
     page.keyboard.press("h")
     expect(page.locator(".canvas .stage")).not_to_be_visible()
     there_and_back = (("]", "Board"), ("]", "Run"), ("[", "Board"), ("[", "Timeline"))
@@ -266,6 +268,8 @@ def test_keys_go_from_tab_to_tab_and_hide_the_graph(lasting):
     is_open("Timeline")
     page.keyboard.press("h")
     expect(page.locator(".canvas .stage")).to_be_visible()
+    # All of the graph, of which the step that came meanwhile is a part.
+    assert until(page, "p.numSelected > 0")["scale"] == pytest.approx(before, rel=0.01)
     page.keyboard.press("ArrowRight")
     expect(page.locator(".bar .at")).to_contain_text("2 / ", timeout=20_000)
 
@@ -363,6 +367,7 @@ def test_it_is_entered_by_a_button_and_left_by_escape(presented):
         left = sizes_of(page)
         if left[0] != larger[0] and left[1] != larger[1]:
             break
+    assert left[0] != larger[0] and left[1] != larger[1], left
     open_tab(page, "History")
     settled(page)
     open_tab(page, "Board")

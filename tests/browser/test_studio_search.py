@@ -45,6 +45,8 @@ def test_a_move_that_saves_time_is_made_and_undone_and_auto_tells_how_its_search
     until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", before)
     expect(score(page)).not_to_have_text(slow)
     assert seconds(score(page).inner_text()) < seconds(slow)
+    # Long enough to be read.
+    page.wait_for_timeout(1000)
     expect(page.get_by_text("Your edit went to a new placement")).to_be_visible()
     page.get_by_role("button", name="Undo", exact=True).first.click()
     until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", before)

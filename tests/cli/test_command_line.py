@@ -283,7 +283,7 @@ def convolutions(folder):
     saved(folder, nodes, {"x": shape}, {last: shape}, weights)
 
 
-def test_a_placement_from_before_measuring_is_refused_or_mended(tmp_path):
+def test_a_placement_that_parts_what_is_fused_is_refused_or_mended(tmp_path):
     """Dealt one by one, ops that the runtime fuses come to lie on two devices."""
     path = tmp_path / "p.json"
     convolutions(tmp_path)

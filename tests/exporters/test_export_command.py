@@ -89,13 +89,13 @@ def configuration_in(folder):
 # Of what only PyTorch models have: files without weights have all formats but one.
 OF_PYTORCH = [(program_in, name) for name in TORCH]
 OF_PYTORCH += [(configuration_in, name) for name in (*LANGUAGE, *TORCH[1:])]
-FEW_OF_PYTORCH = [(configuration_in, "vllm-layers")]
+FEW_OF_PYTORCH = [(program_in, "device-map"), (configuration_in, "vllm-layers")]
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("model_in", "name"), either(FEW_OF_PYTORCH, OF_PYTORCH))
 def test_formats_of_pytorch_from_the_command_line(model_in, name, answer, tmp_path):
-    """The file is opened in a process of its own, which takes seconds: in `make test` once.
+    """The file is opened in a process of its own, which takes seconds: in `make test` one of each.
 
     What the formats say is in their tests; here that the command line has them for such files.
     """

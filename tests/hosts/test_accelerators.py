@@ -69,7 +69,6 @@ def test_hosts_say_what_they_have(pretending):
     assert len(pretending.links) == 20
 
 
-@pytest.mark.thorough
 def test_outputs_are_those_of_local_lanes_to_the_bit(pretending, model):
     over = problem_of(model, pretending)
     here = problem_of(model, pl.machine_for(model, pl.machine("local:1")))

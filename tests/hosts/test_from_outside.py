@@ -79,7 +79,6 @@ def own(copying, monkeypatch):
                 process.kill()
 
 
-@pytest.mark.thorough
 def test_a_cluster_is_what_it_is_from_inside(own, monkeypatch, tmp_path):
     cluster, outside = own
     inside = who_is_not_let_in_goes_on(outside, cluster.address)

@@ -17,7 +17,7 @@ from tests.pages.test_pages import APP, checked, own_home, texts
 from tests.profiling.live import diamond
 
 assert own_home
-STEPS = 1000
+STEPS = 3000
 TAKE, AGAIN = "Take the hosts of a Ray cluster", "Run again without hosts that leave"
 
 

@@ -66,7 +66,6 @@ def outputs_of(compiled, schedule, feeds):
         program.close()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "dims"), [*SMALL, *OTHERS])
 def test_outputs_are_those_of_two_local_lanes_to_the_bit(machine, name, dims):
     model = pl.load(name, dims)
@@ -163,7 +162,6 @@ def test_a_run_is_a_step_of_that_schedule(machine, tmp_path, seed):
             assert before == after or spans[before].end_s <= spans[after].start_s
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(either(1, 5)))
 @pytest.mark.parametrize(("name", "dims"), SMALL[:2])
 def test_a_pipeline_gives_every_sample_its_outputs_to_the_bit(machine, name, dims, seed):

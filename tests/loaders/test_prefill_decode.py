@@ -165,7 +165,7 @@ def test_layers_that_share_a_cache_have_it_by_one_name_in_both_steps(family):
     assert groups[0] == groups[1]
 
 
-# That of the shipped configurations above is the cache of one layer out of many.
+# The shipped configurations above are opened with one layer out of many, and their caches counted.
 @pytest.mark.only_thorough
 def test_depth_multiplies_the_cache(opened):
     sizes = {"batch": 2, "context": 20}

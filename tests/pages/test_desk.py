@@ -51,7 +51,9 @@ SMALL = {"model": "onnx-squeezenet", "machine": "null-2"}
 def test_an_address_of_before_leads_to_what_it_had():
     app, project = opened("model", **SMALL)
     # From each to one that leads to another tab.
-    for address in ("place", "run", "timeline", "compare", "what_if"):
+    walk = ("place", "run", "timeline", "compare", "what_if")
+    assert {*walk} == {*ADDRESSES}
+    for address in walk:
         checked(app.switch_page(f"pages/{address}.py").run())
         assert opened_tab(app) == ADDRESSES[address]
         assert "Place" in [b.label for b in app.button]

@@ -22,11 +22,12 @@ def machine_menu(app):
 
 
 def test_one_runtime_is_no_choice_and_without_ray_there_is_no_button_for_it(monkeypatch):
-    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "needs: it")
     app, _ = opened("devices", model="onnx-squeezenet")
     options = machine_menu(app).options
     assert options[0] == "This computer" and "pcie-4gpu" in options
     assert not any("alone" in option for option in options)
+    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "needs: it")
+    checked(app.run())
     assert not any("Ray" in button.label for button in app.button)
 
 

@@ -1,10 +1,11 @@
 """The Run page where a training step is open: train, watch, and what moved in plain words."""
 
 import json
-import os
+import subprocess
 import sys
 import time
 from dataclasses import replace
+from subprocess import PIPE
 from types import SimpleNamespace
 
 import pytest
@@ -104,13 +105,22 @@ def test_training_is_offered_for_a_training_step_only():
     assert not app.radio
 
 
-def test_a_run_is_trained_from_the_page_and_survives_a_reload(monkeypatch):
-    """By a command in this process, which has PyTorch; in test_pages.py a job starts one."""
+@pytest.fixture
+def elsewhere():
+    """A process that does nothing, in the place of one that trains."""
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", "input()"], stdin=PIPE) as idle:
+        yield idle
+        idle.kill()
+
+
+def test_a_run_is_trained_from_the_page_and_survives_a_reload(monkeypatch, elsewhere):
+    """By the command that the page starts, given to this process, which has PyTorch. Jobs that are
+    started are in test_pages.py, of other verbs."""
     started = []
 
     def noted(command, events, errors, folder):
         started.append((command, events))
-        return os.getpid()
+        return elsewhere.pid
 
     monkeypatch.setattr(process, "start", noted)
     project = project_with()
@@ -127,8 +137,8 @@ def test_a_run_is_trained_from_the_page_and_survives_a_reload(monkeypatch):
     done = call_here(*command[3:])
     assert (done.returncode, done.stderr) == (0, "")
     events.write_text(done.stdout)
-    record = json.loads((events.parent / "job.json").read_text())
-    write_json(events.parent / "job.json", {**record, "pid": -1})
+    elsewhere.kill()
+    elsewhere.wait()
     job = jobs.latest(project.folder, "train")
     assert job.status == "done", job.message
     assert job.result.steps == 3 and job.result.emulated

@@ -145,13 +145,13 @@ def test_an_edit_that_is_not_saved_is_taken_back_and_the_next_one_is_saved(home,
     app = shown_with(project, selection=[name])
     before = tree(project.folder)
     with closed(home):
-        shown = texts(press(app, target))
-        assert saving.TAKEN_BACK in shown and "The last change is not saved" in shown
-        says_why(shown, home)
+        told = texts(press(app, target))
+        assert saving.TAKEN_BACK in told and "The last change is not saved" in told
+        says_why(told, home)
         assert tree(project.folder) == before
         assert "cannot be written" in texts(checked(app.run())), "it stays until a change is saved"
-    shown = texts(press(app, target))
-    assert "All changes saved" in shown and "cannot be written" not in shown
+    told = texts(press(app, target))
+    assert "All changes saved" in told and "cannot be written" not in told
     now = snapshot(project)
     assert now.placement.device_of[name] == target and now.named.name == "manual"
 
@@ -213,9 +213,9 @@ def test_a_field_that_is_not_saved_holds_on_the_screen_and_is_saved_with_the_nex
     app, project = opened("run", machine="null-2")
     field = next(n for n in app.number_input if n.label == "Steps")
     with limited(home):
-        shown = texts(checked(field.set_value(7).run()))
-        assert choices.ON_SCREEN in shown
-        says_why(shown, home)
+        told = texts(checked(field.set_value(7).run()))
+        assert choices.ON_SCREEN in told
+        says_why(told, home)
         assert next(n for n in app.number_input if n.label == "Steps").value == 7
     assert 7 not in project.settings.form.values()
     name = next(t for t in app.sidebar.text_input if t.label == "Name of this project")
@@ -240,14 +240,14 @@ def test_a_project_can_be_deleted_and_a_job_stopped_on_a_full_disk(home, worked_
 def test_a_folder_that_cannot_be_made_still_shows_the_sample(home, closed, pages):
     visit = AppTest.from_file(str(APP), default_timeout=120)
     with closed(home):
-        shown = texts(checked(visit.run()))
-        says_why(shown, home)
-        assert "onnx-inception-v2 (371 ops)" in shown and saving.LOOK_ONLY in shown
+        told = texts(checked(visit.run()))
+        says_why(told, home)
+        assert "onnx-inception-v2 (371 ops)" in told and saving.LOOK_ONLY in told
         for page in pages:
             says_why(texts(checked(go(visit, page))), home)
         assert not tree(home)
-    shown = texts(checked(visit.run()))
-    assert "All changes saved" in shown and "cannot be written" not in shown
+    told = texts(checked(visit.run()))
+    assert "All changes saved" in told and "cannot be written" not in told
     assert store.find(open_id(visit)).folder.is_dir()
 
 
@@ -258,9 +258,9 @@ def test_a_first_look_that_cannot_be_written_is_still_drawn(home):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     with limited(home):
-        shown = texts(checked(app.run()))
+        told = texts(checked(app.run()))
         assert "The first placement is not saved" in texts(checked(app.run()))
-        assert "onnx-inception-v2 (371 ops)" in shown
+        assert "onnx-inception-v2 (371 ops)" in told
     checked(app.run())
     assert "cannot be written" not in texts(checked(app.run()))
     assert snapshot(project).shelf.items[0].file
@@ -301,9 +301,9 @@ def test_files_that_are_not_taken_over_are_told_of(home):
     before = tree(home)
     with limited(home):
         field = uploader(app, "Machine file (JSON)")
-        shown = texts(checked(field.set_value(("mine.json", machine, "application/json")).run()))
-        assert "mine.json was not taken over." in shown
-        says_why(shown, home)
+        told = texts(checked(field.set_value(("mine.json", machine, "application/json")).run()))
+        assert "mine.json was not taken over." in told
+        says_why(told, home)
     assert tree(home) == before and project.settings.machine == "null-2"
 
 
@@ -313,9 +313,9 @@ def test_a_placement_that_cannot_be_kept_is_not_opened(home):
     before = tree(home)
     with limited(home):
         field = uploader(app, OPEN)
-        shown = texts(checked(field.set_value(("mine.json", file, "application/json")).run()))
-        assert "mine.json was not opened." in shown and "is the placement now" not in shown
-        says_why(shown, home)
+        told = texts(checked(field.set_value(("mine.json", file, "application/json")).run()))
+        assert "mine.json was not opened." in told and "is the placement now" not in told
+        says_why(told, home)
     assert tree(home) == before
 
 

@@ -72,7 +72,6 @@ def test_crowds_prove_bert_to_the_last_digit(name, optimum_ms):
     assert bound == pytest.approx(optimum_ms, rel=1e-6)
 
 
-@pytest.mark.only_thorough
 def test_configurations_close_most_of_the_gap_on_a_recurrent_network():
     units = class_units(read("throughput/layer_gnmt_inference"))
     plain = throughput_bound_s(units)

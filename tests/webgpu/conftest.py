@@ -71,7 +71,9 @@ def command(environment):
     def call(*arguments):
         process.stdin.write(json.dumps([*map(str, arguments), "--json"]) + "\n")
         process.stdin.flush()
-        status, printed, errors = json.loads(process.stdout.readline())
+        line = process.stdout.readline()
+        assert line, "the process that answers has ended"
+        status, printed, errors = json.loads(line)
         assert status in (0, 1), errors
         return json.loads(printed), status
 

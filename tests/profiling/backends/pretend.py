@@ -149,7 +149,7 @@ class Pretend(Place):
 
 
 def work_briefly(monkeypatch):
-    """Caches stay as they are before a copy is timed: what comes of it is no good."""
+    """Fill little before a copy is timed, so that its bandwidth is not to be trusted."""
     monkeypatch.setattr(streams, "_FILLED_BYTES", 1024)
 
 

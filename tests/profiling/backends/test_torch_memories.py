@@ -49,10 +49,11 @@ def pretended(request, monkeypatch):
     return put_in_place(monkeypatch, lambda name: Pretend(**SPEEDS[request.param]))
 
 
-def one_speed(test):
-    """In `make test` with devices whose work is captured, where other tests try all speeds."""
-    speeds = either(["captured"], [*SPEEDS])
-    return pytest.mark.thorough(pytest.mark.parametrize("pretended", speeds, indirect=True)(test))
+def one_speed(speed):
+    """In `make test` at this speed alone; other tests try all."""
+    speeds = either([speed], [*SPEEDS])
+    at_speeds = pytest.mark.parametrize("pretended", speeds, indirect=True)
+    return lambda test: pytest.mark.thorough(at_speeds(test))
 
 
 @cache
@@ -220,7 +221,7 @@ def test_a_live_run_tells_the_times_of_the_devices(pretended):
         assert all(spans[i].end_s <= span.start_s + 1e-9 for i in span.after), span
 
 
-@one_speed
+@one_speed("slow computing")
 def test_inputs_change_between_the_samples_of_a_pipeline(pretended):
     model = network("inference")
     machine = with_pretended(lanes(model), 1)
@@ -264,7 +265,7 @@ def decoding():
     return pl.from_transformers(network, task="decode", batch=2, length=4, context=6)
 
 
-@one_speed
+@one_speed("slow computing")
 def test_a_cache_that_came_from_elsewhere_is_written_to_wherever_it_lies(pretended):
     model = decoding()
     machine = with_pretended(lanes(model))
@@ -286,7 +287,7 @@ def test_a_cache_that_came_from_elsewhere_is_written_to_wherever_it_lies(pretend
         assert not any(value.any() for value in empty.values()), "the model's own is as it was"
 
 
-@one_speed
+@one_speed("captured")
 def test_the_unplaced_model_on_an_accelerator(pretended):
     model = network("training")
     machine = with_pretended(lanes(model), 1)
@@ -298,7 +299,7 @@ def test_the_unplaced_model_on_an_accelerator(pretended):
     assert pretended["pretend:0"].given > 0
 
 
-@one_speed
+@one_speed("captured")
 def test_an_accelerator_that_is_too_small_says_so(pretended, monkeypatch):
     model = network("inference")
     machine = with_pretended(lanes(model), 1)

@@ -142,7 +142,7 @@ def test_the_peak_is_asked_for_in_the_first_steps_and_at_the_end(fake):
 
 
 def test_a_copy_s_seconds_and_what_holds_up_its_sender(fake, monkeypatch):
-    """What makes a value is no part of it; who sends from the host is busy for a share of it."""
+    """More bytes take longer; who sends from the host is busy for a share of it."""
     work_briefly(monkeypatch)
     host, *_, away = with_pretended(lanes(network("inference")), 1).devices
     for src, dst in ((host, away), (away, host)):

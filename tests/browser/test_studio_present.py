@@ -292,8 +292,10 @@ def test_digits_move_what_a_step_shows_and_changes_can_be_walked(presented):
         if least == 1:
             _is_foretold_in_large_letters(page, str(1 + target))
             assert drawn(page)["counts"] == found["counts"]
+        said = told(page).inner_text()
         page.keyboard.press(str(1 + target))
         after = until(page, "`${p.counts}` !== `${given}`", found["counts"])
+        expect(told(page)).not_to_have_text(said)
         expect(told(page)).to_contain_text(re.compile(r"; now .* per step, .*before"))
         moved.append(after["counts"][target] - found["counts"][target])
         changed_s = re.search(r"now (.*?) per step", told(page).inner_text()).group(1)

@@ -18,7 +18,6 @@ from placement.formats.torch.pt2.allowed import NAMES
 from placement.formats.torch.pt2.archive import Refused
 from placement.formats.torch.pt2.checks import require_safe
 from placement.loaders import load
-from tests.thorough import either
 
 FILES = sorted(Path(__file__).parent.glob("*.pt2"))
 SAID = {
@@ -482,18 +481,16 @@ def leaves(values):
     return torch.utils._pytree.tree_leaves(values)
 
 
-@pytest.mark.thorough
 def test_listed_operators_withstand_spoilt_arguments():
-    """Calls of each, valid and spoilt by turns; `python -m tests.hostile.pt2_fuzz --cases 1000`
-    tries more of these. Many of them can be made, and many are refused: only these are counted.
+    """A valid call of each and a spoilt one; `python -m tests.hostile.pt2_fuzz --cases 1000` tries
+    more of these. Many of them can be made, and many are refused: only these are counted.
     """
-    cases = either(1, 2)
-    command = [sys.executable, "-m", "tests.hostile.pt2_fuzz", "--cases", str(cases), "--seed", "7"]
+    command = [sys.executable, "-m", "tests.hostile.pt2_fuzz", "--cases", "2", "--seed", "7"]
     root = Path(__file__).parents[2]
     found = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=1500)
     assert found.stdout, found.stderr[-2000:]
     report = json.loads(found.stdout)
     assert report["faults"] == []
-    assert report["operators"] == len(NAMES)
-    assert report["counts"]["value"] > 175 * cases
-    assert report["counts"]["refused"] > 150 * cases
+    assert report["operators"] >= len(NAMES)
+    assert report["counts"]["value"] > 350
+    assert report["counts"]["refused"] > 300

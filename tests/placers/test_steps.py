@@ -103,9 +103,9 @@ def canonical():
     return problem_from_json(canonical_file(), "canonical")
 
 
-# Seeds of `instance` and `scarce`. They have fused ops and both executions, and memory in which not
-# every method finds a placement.
-SHAPES, SCARCE = either((0, 3), range(8)), either((5, 0), range(6))
+# Seeds of `instance` and `scarce`. The first have both executions and an op that a device does not
+# run, the others memory in which not every method finds a placement.
+SHAPES, SCARCE = either((0, 5), range(8)), either((5, 0), range(6))
 FEW_STEPS = ("ideals_dp", "linear_dp", "pipedream", "replicate", "single", "round_robin")
 
 
@@ -129,12 +129,8 @@ def fitting(name, problem):
 
 def asked(name):
     """What a method is asked, as arguments of `followed`."""
-    # A learner trains its networks for each; the others have one shape or the other by turns, and
-    # all of them the last of the scarce ones, in which every method finds a placement.
-    turn = METHODS.index(name) % 2
-    few, seeds = either((SHAPES[turn:][:1], SCARCE[turn:]), (SHAPES, SCARCE))
-    if name in BRIEFLY:
-        few, seeds = (3,), SCARCE[:1]
+    # A learner trains its networks for each.
+    few, seeds = ((3,), SCARCE[:1]) if name in BRIEFLY else (SHAPES, SCARCE)
     return [*((instance, seed) for seed in few), *((scarce, seed) for seed in seeds)]
 
 

@@ -58,6 +58,7 @@ def unchanged(page, before):
     expect(page.get_by_role("button", name="Undo", exact=True).first).to_be_disabled()
 
 
+@pytest.mark.only_thorough
 def test_the_menu_foretells_the_entry_in_focus_or_under_the_pointer(lasting_desk):
     desk = lasting_desk
     node = select(desk, 1)

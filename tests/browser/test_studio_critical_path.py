@@ -44,6 +44,7 @@ def test_the_path_is_painted_along_its_own_edges_and_its_wait_is_no_edge(canonic
     assert canonical.get_by_text("waits its turn").is_visible()
 
 
+@pytest.mark.only_thorough
 def test_pointing_at_a_node_leaves_the_path_in_its_colour(canonical):
     for name in ("n6", "n9", "n8"):
         at = node(canonical, name)
@@ -56,6 +57,7 @@ def test_pointing_at_a_node_leaves_the_path_in_its_colour(canonical):
     assert sum(edge["styleNow"] in CRITICAL for edge in shown["edges"]) == 3
 
 
+@pytest.mark.only_thorough
 def test_the_card_under_the_pointer_follows_an_edit_at_once(canonical):
     at = node(canonical, "n2")
     canonical.mouse.click(at["x"], at["y"])

@@ -207,6 +207,7 @@ def test_a_window_of_another_size_shows_all_of_the_graph_unless_somebody_looks_a
     assert drawn(desk)["scale"] == pytest.approx(scale)
 
 
+@pytest.mark.only_thorough
 def test_folding_the_sidebar_leaves_all_of_the_graph_in_the_middle(lasting_desk):
     desk = lasting_desk
     desk.set_viewport_size({"width": 1440, "height": 900})

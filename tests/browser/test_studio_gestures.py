@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.studio import SHOWN, drawn, settled, until
@@ -68,6 +69,7 @@ SEEN_CHIPS = """(all) => all.filter((chip) => {
 }).length"""
 
 
+@pytest.mark.only_thorough
 def test_devices_that_have_no_room_are_counted_and_one_press_away(new_page, project_about):
     page = new_page(project_about(machine="two-hosts-16gpu", model="onnx-squeezenet"))
     page.set_viewport_size({"width": 1280, "height": 720})

@@ -37,6 +37,7 @@ def lasting(lasting_page):
     return page
 
 
+@pytest.mark.only_thorough
 def test_what_the_button_opens_does_not_lie_under_its_tip(lasting):
     page = lasting
     button = page.get_by_role("button", name="Open a placement", exact=True)

@@ -216,6 +216,7 @@ def test_a_step_is_in_sight_in_every_window_and_so_is_the_picture(followed):
         assert max(node["y"] + node["h"] / 2 for node in shown["nodes"]) <= end + 1, width
 
 
+@pytest.mark.only_thorough
 def test_the_page_is_alive_while_a_search_is_followed(steps, studio):
     """It says how far it is, can be cancelled, and nothing of the method before stays in sight."""
     page = steps

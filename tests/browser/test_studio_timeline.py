@@ -265,6 +265,7 @@ OUTLINE_IN_SIGHT = """(frame) => {
 }"""
 
 
+@pytest.mark.only_thorough
 def test_what_has_no_room_before_an_audience_is_reached_by_a_key(new_page, run_on):
     """Twice sixteen devices: D leads on to the last lane, and then to the first again."""
     page = new_page(f"?project={run_on('two-hosts-16gpu')}&present")

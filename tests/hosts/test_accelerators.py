@@ -13,7 +13,7 @@ from profiling.execution.execute import execute
 from profiling.measuring.links import measure_links
 from tests.hosts import trainings
 from tests.hosts.test_runs import ONCE, outputs_of
-from tests.profiling.backends.pretend import Pretend, put_in_place
+from tests.profiling.backends.pretend import Pretend, put_in_place, work_briefly
 from tests.profiling.live import problem_of, random_schedule
 from tests.thorough import either
 
@@ -32,6 +32,7 @@ def give(worker):
     worker.patched, own = pytest.MonkeyPatch(), Torch.devices
     worker.patched.setenv("PRETEND_VISIBLE_DEVICES", VISIBLE[worker._host.name])
     put_in_place(worker.patched, lambda name: Pretend(compute_s=1e-3))
+    work_briefly(worker.patched)
     worker.patched.setattr(Torch, "devices", lambda torch: (*own(torch), *PRETENDED))
 
 

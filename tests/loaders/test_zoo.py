@@ -89,6 +89,7 @@ def test_the_list_tells_the_number_of_ops(name):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", either(DEEP, [*DEEP, "bert_base", "gpt2:training"]))
+@pytest.mark.only_thorough
 def test_each_layer_adds_the_same_ops(name):
     """So that the listed number can be checked without the large network."""
     one, two = (len(graph_of(name, **{**TINY, "depth": n}).ops) for n in (1, 2))

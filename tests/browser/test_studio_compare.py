@@ -36,6 +36,7 @@ def small(new_page, studio, tmp_path, monkeypatch):
     return opened
 
 
+@pytest.mark.only_thorough
 def test_methods_fill_the_board_and_two_placements_are_held_against_each_other(small):
     page = small("Board")
     page.get_by_role("button", name="Run all quick methods").click()

@@ -34,7 +34,7 @@ def test_a_lost_host_ends_a_run_with_a_sentence_that_names_it(cluster):
     assert told.words.count("\n") == 1 and "Host 'beta' left the cluster" in told.words, told
 
 
-# That a run goes on is shown from outside, too.
+# That a run goes on is shown in test_kills, too.
 @pytest.mark.parametrize("verb", [pytest.param("run", marks=pytest.mark.only_thorough), "train"])
 def test_a_command_goes_on_without_a_host_that_is_lost(cluster, verb):
     cluster.replace()

@@ -22,6 +22,7 @@ from studio.snapshot import FOLLOWED, facts_of, facts_of_steps
 from tests.instances import canonical_file
 from tests.pages.going import open_tab
 from tests.pages.test_pages import checked, menu, opened, own_home, snapshot, texts
+from tests.thorough import either
 from tests.workloads import diamond
 
 __all__ = ["own_home"]
@@ -58,7 +59,8 @@ def test_methods_that_show_their_steps_are_offered_and_their_answer_is_taken(tmp
     assert editing.all_on(now, "P1") != now.placement
 
 
-@pytest.mark.parametrize("name", placers_with_steps())
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", either(placers_with_steps()[::2], placers_with_steps()))
 def test_what_is_kept_of_an_answer_is_what_place_would_tell(tmp_path, name):
     """But for how long it took, of every method that shows its steps."""
     kind = placer_class(name)

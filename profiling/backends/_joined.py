@@ -193,6 +193,9 @@ class JoinedProgram(Program):
     def outputs(self) -> dict[str, Any]:
         return self._programs[0].outputs()
 
+    def views(self) -> dict[str, Any]:
+        return self._programs[0].views()
+
     def output(self, name: str) -> Any:
         return self._programs[0].output(name)
 

@@ -53,7 +53,7 @@ class RingLanes:
             raise
 
     def outputs(self, sample: int) -> dict[str, Any]:
-        return self._of(sample).outputs()
+        return self._of(sample).views()
 
     def close(self) -> bool:
         return self._lanes.close()

@@ -109,7 +109,7 @@ class Streamed(Protocol):
     def completed_s(self, sample: int, timeout_s: float) -> float: ...
 
     def outputs(self, sample: int) -> dict[str, Any]:
-        """What a sample has made that has come out last."""
+        """What a sample has made that has come out last, until another begins in its place."""
 
     def close(self) -> bool: ...
 
@@ -164,6 +164,12 @@ class Program(ABC):
     def output(self, name: str) -> Any:
         """One of the outputs, without making all of them."""
         return self.outputs()[name]
+
+    def views(self) -> dict[str, Any]:
+        """The same `outputs`, maybe in memory of the program's own, where its next step may write
+        into them.
+        """
+        return self.outputs()
 
     def value(self, name: str) -> Any:
         """What a segment that has run made of a tensor of the kernels, as `outputs` has it.

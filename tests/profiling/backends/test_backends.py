@@ -67,13 +67,32 @@ def test_segments_give_the_outputs_of_the_whole(compiled, cuts):
         for i in range(number):
             program.run(i)
     whole.run(0)
+    kept = program.outputs()
     for name, value in whole.outputs().items():
-        np.testing.assert_array_equal(program.outputs()[name], value)
+        np.testing.assert_array_equal(kept[name], value)
+        np.testing.assert_array_equal(program.views()[name], value)
     assert set(program.actual_devices) == {device}
     assert program.fallbacks == ()
     program.stop()
     program.close()
     whole.close()
+
+
+def test_outputs_stay_as_they_were_handed_out(compiled):
+    """However the program goes on; only views of them may lie where it writes next."""
+    found, device = compiled
+    schedule = Schedule((Segment(device, tuple(op.name for op in found.kernels.ops)),))
+    feeds = found.feeds(0, {})
+    others = {name: value + 1 for name, value in feeds.items()}
+    (program,) = found.open_ring(schedule, (feeds, others), 1)
+    program.run(0)
+    handed_out, views = program.outputs(), program.views()
+    before = {name: value.copy() for name, value in views.items()}
+    program.feed(1)
+    program.run(0)
+    for name, value in before.items():
+        np.testing.assert_array_equal(handed_out[name], value)
+    program.close()
 
 
 def test_what_computes_computes_what_onnxruntime_does(backend, compiled, tmp_path):

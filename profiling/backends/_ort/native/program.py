@@ -143,9 +143,12 @@ class NativeProgram(Program):
             raise self._library.run_error(status)
 
     def outputs(self) -> dict[str, Any]:
-        found = dict(self._layout.constants[self._number])
-        made = {name: self._arrays[name].copy() for name in self._layout.names if name not in found}
-        return {name: {**found, **made}[name] for name in self._layout.names}
+        constants = self._layout.constants[self._number]
+        return {n: v if n in constants else v.copy() for n, v in self.views().items()}
+
+    def views(self) -> dict[str, Any]:
+        found = self._layout.constants[self._number]
+        return {n: found[n] if n in found else self._arrays[n] for n in self._layout.names}
 
     def stop(self) -> None:
         self._library.call("RunOptionsSetTerminate", self._options.address)

@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from placement.core.machine import Device
-from profiling.devices.native import NativeCalls, NativeLanes
+from profiling.devices.native import NativeCalls, NativeRounds, NativeSteps
 
 Clock = Callable[[], float]
 # Between two steps cores sleep, and the interpreter runs on them. What they knew of a network is
@@ -89,8 +89,7 @@ class Lanes:
         clock: Clock = time.perf_counter,
     ) -> None:
         self._run, self._finish, self._clock = run, finish, clock
-        slots = () if native is None else (native,)
-        self._native = NativeLanes(lanes, (0,) * num_segments, slots) if slots else None
+        self._native = None if native is None else NativeSteps(lanes, native)
         self._start_s, self._end_s = [0.0] * num_segments, [0.0] * num_segments
         self._began_s, self._ended_s = [0.0] * len(lanes), [0.0] * len(lanes)
         self._resumed: dict[tuple[int, str], float] = {}
@@ -217,7 +216,7 @@ class Lanes:
             self._finish(segment)
         self._ended_s[number] = clock()
 
-    def _once_natively(self, native: NativeLanes, number: int, lane: Lane) -> None:
+    def _once_natively(self, native: NativeSteps, number: int, lane: Lane) -> None:
         if not native.run(number, again=self._again):
             return
         own = native.courses[number]
@@ -248,8 +247,10 @@ def arriving(lanes: Sequence[Lane], there: Mapping[tuple[int, str], T]) -> dict[
 
 def warm_up() -> None:
     """Have compiled what native lanes need, so that no run waits for it."""
-    calls = NativeCalls(0, np.zeros((0, 3), np.int64), RuntimeError)
-    NativeLanes([Lane(Device("none"), (), ())], (), (calls,))
+    calls = NativeCalls(0, np.zeros((1, 3), np.int64), RuntimeError)
+    lanes = [Lane(Device("none"), (0,), ((),))]
+    NativeSteps(lanes, calls)
+    NativeRounds(lanes, (0,), (calls,))
 
 
 def pin(core_ids: Sequence[int]) -> None:

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from placement.compiled.jit import inlined, jit
+from placement.compiled.jit import inlined, inner, jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 
@@ -178,8 +178,8 @@ def barrier(
     _fence()
 
 
-@jit
-def run_round(
+@inner
+def _run_segments(
     number: int,
     limit: int,
     stages: Ints,
@@ -194,12 +194,8 @@ def run_round(
     start_s: Floats,
     end_s: Floats,
     resumed_s: Floats,
-    bounds_s: Floats,
     status: Ints,
     now: Ints,
-    lane: int,
-    met: Ints,
-    again: int,
 ) -> int:
     """Run each segment of a lane once: in round `number` for sample `number` minus its stage.
 
@@ -210,56 +206,179 @@ def run_round(
     0), and `sched_yield`. A lock is tried for `patience_ns` before the thread sleeps; a thread that
     was kept from its core meanwhile, because others want it, sleeps at once for some rounds
     (`status[1]` are left), or it would use up the share of time that it needs for computing. Times
-    are seconds by segment, `resumed_s` when a wait was over, NaN where nobody waited, `bounds_s`
-    those of the round. The lanes of a step of one sample meet before it begins, for one that is
-    woken tens of microseconds after another would be waited for, and when it is over, for a core
-    that has slept finds its caches cold (`met` counts by lane). Returns the number of segments when
-    all have run, the number of one that failed, whose answer is in `status[0]`, or -1 when `over`
-    is set.
-
-    Before the round that counts there are `again` others, of which nothing is told: in steps, whose
-    segments make the same however often they run.
+    are seconds by segment, `resumed_s` when a wait was over, NaN where nobody waited. Returns the
+    number of segments when all have run, the number of one that failed, whose answer is in
+    `status[0]`, or -1 when `over` is set.
     """
     slots = arguments.shape[1]
+    for i in range(len(stages)):
+        sample = number - stages[i]
+        if sample < 0 or sample >= limit:
+            continue
+        slot = sample % slots
+        for j in range(first_wait[i], first_wait[i + 1]):
+            lock = waits[j, slot]
+            resumed_s[j] = np.nan
+            if _acquire(functions[1], lock, 0) == 0:
+                last_ns = now_ns(functions, now)
+                until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
+                while _acquire(functions[1], lock, 0) == 0:
+                    _relax()
+                    time_ns = now_ns(functions, now)
+                    if time_ns - last_ns > ABSENCE_NS:
+                        status[1] = ROUNDS_ASLEEP
+                    last_ns = time_ns
+                    if time_ns >= until_ns or status[1] != 0:
+                        _acquire(functions[1], lock, 1)
+                        break
+                resumed_s[j] = now_ns(functions, now) / 1e9
+        if over[0] != 0:
+            return -1
+        start_s[i] = now_ns(functions, now) / 1e9
+        given = arguments[i, slot]
+        status[0] = _call(functions[0], given[0], given[1], given[2])
+        end_s[i] = now_ns(functions, now) / 1e9
+        if status[0] != 0:
+            return i
+        for j in range(first_signal[i], first_signal[i + 1]):
+            _release(functions[2], signals[j, slot])
+    return len(stages)
+
+
+@jit
+def run_step(
+    limit: int,
+    stages: Ints,
+    arguments: Ints,
+    first_wait: Ints,
+    waits: Ints,
+    first_signal: Ints,
+    signals: Ints,
+    functions: Ints,
+    patience_ns: int,
+    over: Ints,
+    start_s: Floats,
+    end_s: Floats,
+    resumed_s: Floats,
+    status: Ints,
+    now: Ints,
+    bounds_s: Floats,
+    lane: int,
+    met: Ints,
+    again: int,
+) -> int:
+    """Run each segment of a lane once, nothing where `limit` is 0; see `_run_segments`.
+
+    The lanes of a step meet before it begins, for one that is woken tens of microseconds after
+    another would be waited for, and when it is over, for a core that has slept finds its caches
+    cold (`met` counts by lane). `bounds_s` are the times between. Before the round that counts
+    there are `again` others, of which nothing is told: in steps whose segments make the same
+    however often they run.
+    """
     status[1] = max(status[1] - 1, 0)
     for left in range(again, -1, -1):
-        if limit == 1:
+        if limit:
             meet(lane, met, functions, patience_ns, over, status, now)
         bounds_s[0] = now_ns(functions, now) / 1e9
-        for i in range(len(stages)):
-            sample = number - stages[i]
-            if sample < 0 or sample >= limit:
-                continue
-            slot = sample % slots
-            for j in range(first_wait[i], first_wait[i + 1]):
-                lock = waits[j, slot]
-                resumed_s[j] = np.nan
-                if _acquire(functions[1], lock, 0) == 0:
-                    last_ns = now_ns(functions, now)
-                    until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
-                    while _acquire(functions[1], lock, 0) == 0:
-                        _relax()
-                        time_ns = now_ns(functions, now)
-                        if time_ns - last_ns > ABSENCE_NS:
-                            status[1] = ROUNDS_ASLEEP
-                        last_ns = time_ns
-                        if time_ns >= until_ns or status[1] != 0:
-                            _acquire(functions[1], lock, 1)
-                            break
-                    resumed_s[j] = now_ns(functions, now) / 1e9
-            if over[0] != 0:
-                return -1
-            start_s[i] = now_ns(functions, now) / 1e9
-            given = arguments[i, slot]
-            status[0] = _call(functions[0], given[0], given[1], given[2])
-            end_s[i] = now_ns(functions, now) / 1e9
-            if status[0] != 0:
-                return i
-            for j in range(first_signal[i], first_signal[i + 1]):
-                _release(functions[2], signals[j, slot])
+        ended = _run_segments(
+            0,
+            limit,
+            stages,
+            arguments,
+            first_wait,
+            waits,
+            first_signal,
+            signals,
+            functions,
+            patience_ns,
+            over,
+            start_s,
+            end_s,
+            resumed_s,
+            status,
+            now,
+        )
+        if ended < len(stages):
+            return ended
         bounds_s[1] = now_ns(functions, now) / 1e9
         if left:
             barrier(lane, met, functions, patience_ns, over, status, now)
-        elif limit == 1:
+        elif limit:
             meet(lane, met, functions, patience_ns, over, status, now)
     return len(stages)
+
+
+@jit
+def run_rounds(
+    first: int,
+    most: int,
+    limit: Ints,
+    go: Ints,
+    done: Ints,
+    ended_s: Floats,
+    times_s: Floats,
+    stages: Ints,
+    arguments: Ints,
+    first_wait: Ints,
+    waits: Ints,
+    first_signal: Ints,
+    signals: Ints,
+    functions: Ints,
+    patience_ns: int,
+    over: Ints,
+    start_s: Floats,
+    end_s: Floats,
+    resumed_s: Floats,
+    status: Ints,
+    now: Ints,
+) -> int:
+    """Run a lane of a pipeline for `most` rounds from `first` on, or until no sample is left.
+
+    Samples end below `limit[0]`, which may fall to a number that has not begun. By slot there are
+    locks for "the sample may begin" (`go`) and "this lane is done with it" (`done`), and when it
+    was. `times_s` (rounds, segments, 2) has the times of the last so many rounds, round r in row r
+    modulo their number. Returns how many rounds were run, less than `most` where none is left, or
+    -1 minus the number of a segment that failed, whose answer is in `status[0]`; where `over` is
+    set, that of one more than there are.
+    """
+    slots, last = arguments.shape[1], len(stages) - 1
+    for number in range(first, first + most):
+        status[1] = max(status[1] - 1, 0)
+        begins, ends = number - stages[0], number - stages[last]
+        if 0 <= begins < limit[0] and over[0] == 0:
+            # Its lock is opened by a thread that needs a core for it: this one sleeps at once.
+            _acquire(functions[1], go[begins % slots], 1)
+        # Those of later segments began before the first one's: none of them is beyond.
+        until = limit[0]
+        if over[0] != 0:
+            return -2 - last
+        if ends >= until:
+            return number - first
+        ended = _run_segments(
+            number,
+            until,
+            stages,
+            arguments,
+            first_wait,
+            waits,
+            first_signal,
+            signals,
+            functions,
+            patience_ns,
+            over,
+            start_s,
+            end_s,
+            resumed_s,
+            status,
+            now,
+        )
+        if ended < 0:
+            return -2 - last
+        if ended <= last:
+            return -1 - ended
+        row = times_s[number % len(times_s)]
+        row[:, 0], row[:, 1] = start_s, end_s
+        if ends >= 0:
+            ended_s[ends % slots] = end_s[last]
+            _release(functions[2], done[ends % slots])
+    return most

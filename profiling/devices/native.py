@@ -6,7 +6,9 @@ locks by which lanes hand values over and the clock are the interpreter's own, c
 
 import ctypes
 import functools
+import math
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,8 +30,15 @@ if TYPE_CHECKING:
 # core that sleeps takes 25 to 80 us, for who wakes it, too, and it computes slower at first: what
 # it had in its caches may be gone.
 PATIENCE_NS = 20_000_000
+# More samples than there can be.
+ENDLESS = 2**62
+# Rounds of a pipeline between which the interpreter looks at what a lane did.
+MOST_AT_ONCE = 32
+# Seconds after which who waits for a lock is asked whether a signal has come.
+HEARING_S = 0.5
 _ACQUIRE, _RELEASE = "PyThread_acquire_lock", "PyThread_release_lock"
-_LOCKS = (_ACQUIRE, _RELEASE, "PyThread_allocate_lock", "PyThread_free_lock")
+_ACQUIRE_TIMED = "PyThread_acquire_lock_timed"
+_LOCKS = (_ACQUIRE, _ACQUIRE_TIMED, _RELEASE, "PyThread_allocate_lock", "PyThread_free_lock")
 # Neither needs the interpreter's lock; the first is there from Python 3.13 on, the second before.
 _CLOCK_THAT_WRITES, _CLOCK = "PyTime_PerfCounterRaw", "_PyTime_GetPerfCounter"
 
@@ -83,7 +92,7 @@ def share_cores(devices: Iterable[Device]) -> str:
 
 
 class NativeLanes:
-    """All lanes of a schedule and what they hand over; each is run by a thread of its own.
+    """The lanes of a schedule, with what they hand over; each is run by a thread of its own.
 
     A sample of a pipeline has a slot, sample n the slot n modulo their number, with calls of its
     own (`slots`); `stage_of` says in which round after its first one a sample's segment runs. A
@@ -93,28 +102,38 @@ class NativeLanes:
     def __init__(
         self, lanes: "Sequence[Lane]", stage_of: Sequence[int], slots: Sequence[NativeCalls]
     ) -> None:
-        from profiling.devices.lanes_compiled import run_round
-
-        self._run_round, self._error = run_round, slots[0].error
+        self._error = slots[0].error
         keys = [(p, lane.device.name) for lane in lanes for a in lane.awaits for p in a]
         self._locks = _Locks(dict.fromkeys(keys), len(slots))
         self._functions = functions_of(slots[0].function)
         self._over = np.zeros(1, np.int64)
-        self._met = np.zeros(len(lanes), np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
         self.courses = tuple(_Course.of(lane, stage_of, arguments, self._locks) for lane in lanes)
+
+    def stop(self) -> None:
+        """End all lanes at their next segment, and those that wait; none can run afterwards."""
+        self._over[0] = 1
+        self._locks.release_all()
+
+
+class NativeSteps(NativeLanes):
+    """Lanes that run step by step."""
+
+    def __init__(self, lanes: "Sequence[Lane]", calls: NativeCalls) -> None:
+        from profiling.devices.lanes_compiled import run_step
+
+        super().__init__(lanes, (0,) * len(calls.arguments), (calls,))
+        self._run_step, self._met = run_step, np.zeros(len(lanes), np.int64)
         # Nothing runs, but all is compiled before the first step's time begins.
         for lane in range(len(lanes)):
             self.run(lane, limit=0)
 
-    def run(self, lane: int, number: int = 0, limit: int = 1, again: int = 0) -> bool:
-        """Run a lane's segments once: in a pipeline those of round `number`, of samples below
-        `limit`; in a step, after `again` rounds that do not count. False where `stop` has ended it;
-        a segment's error passes on.
+    def run(self, lane: int, *, limit: int = 1, again: int = 0) -> bool:
+        """Run a lane's segments once, after `again` rounds that do not count; none where `limit` is
+        0. False where `stop` has ended it; a segment's error passes on.
         """
         own = self.courses[lane]
-        ended = self._run_round(
-            number,
+        ended = self._run_step(
             limit,
             own.stages,
             own.arguments,
@@ -128,9 +147,9 @@ class NativeLanes:
             own.start_s,
             own.end_s,
             own.resumed_s,
-            own.bounds_s,
             own.status,
             own.now,
+            own.bounds_s,
             lane,
             self._met,
             again,
@@ -139,10 +158,101 @@ class NativeLanes:
             raise self._error(int(own.status[0]))
         return bool(ended >= 0)
 
+
+class NativeRounds(NativeLanes):
+    """Lanes through which samples stream, many rounds in one call.
+
+    `go[lane][slot]` are locks for "the sample may begin", `done[lane][slot]` for "this lane is done
+    with it", since `ended_s[lane][slot]`. Samples end below `limit[0]`.
+    """
+
+    def __init__(
+        self, lanes: "Sequence[Lane]", stage_of: Sequence[int], slots: Sequence[NativeCalls]
+    ) -> None:
+        from profiling.devices.lanes_compiled import run_rounds
+
+        super().__init__(lanes, stage_of, slots)
+        self._run_rounds = run_rounds
+        self.limit = np.full(1, ENDLESS)
+        self.go = [[NativeLock() for _ in slots] for _ in lanes]
+        self.done = [[NativeLock() for _ in slots] for _ in lanes]
+        self.ended_s = [np.zeros(len(slots)) for _ in lanes]
+        self._opened = [
+            tuple(np.array([lock.address for lock in locks], np.int64) for locks in pair)
+            for pair in zip(self.go, self.done, strict=True)
+        ]
+        # A lane is less than that many rounds ahead of who awaits its samples in order.
+        self._num_kept = 2 * (len(slots) + max(stage_of, default=0) + 1) + MOST_AT_ONCE
+        self._times_s = [np.zeros((self._num_kept, len(lane.segments), 2)) for lane in lanes]
+        for lane in range(len(lanes)):
+            self.run(lane, 0, 0)
+
+    def run(self, lane: int, first: int, most: int = MOST_AT_ONCE) -> int:
+        """Run a lane's rounds from `first` on, `most` or until there are no samples: how many.
+
+        -1 where `stop` has ended it; a segment's error passes on.
+        """
+        own, (go, done) = self.courses[lane], self._opened[lane]
+        ended = self._run_rounds(
+            first,
+            most,
+            self.limit,
+            go,
+            done,
+            self.ended_s[lane],
+            self._times_s[lane],
+            own.stages,
+            own.arguments,
+            own.first_wait,
+            own.waits,
+            own.first_signal,
+            own.signals,
+            self._functions,
+            PATIENCE_NS,
+            self._over,
+            own.start_s,
+            own.end_s,
+            own.resumed_s,
+            own.status,
+            own.now,
+        )
+        if -1 - len(own.stages) < ended < 0:
+            raise self._error(int(own.status[0]))
+        return int(max(ended, -1))
+
+    def times_s(self, lane: int, rounds: Sequence[int] | Ints) -> Floats:
+        """Start and end (rounds, segments, 2) of a lane's segments in rounds that are not long
+        over; what it says of samples that are none is of others."""
+        found: Floats = self._times_s[lane][np.asarray(rounds) % self._num_kept]
+        return found
+
     def stop(self) -> None:
-        """End all lanes at their next segment, and those that wait; none can run afterwards."""
-        self._over[0] = 1
-        self._locks.release_all()
+        super().stop()
+        for lock in chain.from_iterable((*self.go, *self.done)):
+            lock.release()
+
+
+class NativeLock:
+    """A taken lock that native lanes know by its address; Python's own can be taken like it."""
+
+    def __init__(self) -> None:
+        self.address = _taken()
+        weakref.finalize(self, _free, [self.address]).atexit = False
+
+    def release(self) -> None:
+        _python(_RELEASE, None, ctypes.c_void_p)(self.address)
+
+    def acquire(self, *, timeout: float = math.inf) -> bool:
+        """Whether it could be taken within some seconds, in which signals are heard."""
+        take = _python(
+            _ACQUIRE_TIMED, ctypes.c_int, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_int
+        )
+        deadline_s = time.monotonic() + timeout
+        while not take(self.address, int(1e6 * min(max(timeout, 0.0), HEARING_S)), 0):
+            timeout = deadline_s - time.monotonic()
+            if timeout <= 0:
+                return False
+        return True
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ In round r a device runs each of its segments once, for sample r minus the segme
 in flight has a slot of its own, sample n the slot n modulo depth; a slot is taken again when its
 sample has come out. Locks stand for what is there, as in `lanes.py`: one per producing segment,
 waiting device and slot, and per device and slot one for "the sample may begin" and one for "this
-device is done with it". Nothing is polled. Where the segments are native calls a device's round is
-one of them (`profiling.devices.native`); samples still begin and come out by the locks here.
+device is done with it". Nothing is polled. Where the segments are native calls, so are many rounds
+at once (`profiling.devices.native`), and only what lets samples begin and awaits them is Python.
 """
 
 import itertools
@@ -15,13 +15,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from typing import Protocol
+
+import numpy as np
 
 from profiling.devices.lanes import Clock, Lane, arriving, pin
-from profiling.devices.native import NativeCalls, NativeLanes
+from profiling.devices.native import ENDLESS, MOST_AT_ONCE, NativeCalls, NativeRounds
 
-# More samples than there can be.
-ENDLESS = 2**62
 Locks = tuple[threading.Lock, ...]
 
 
@@ -43,6 +43,14 @@ class _Task:
     stage: int
     waits: tuple[Locks, ...]
     signals: tuple[Locks, ...]
+
+
+class Lock(Protocol):
+    """Whoever releases one lets another go on."""
+
+    def acquire(self, *, timeout: float = ...) -> bool: ...
+
+    def release(self) -> None: ...
 
 
 class StreamLanes:
@@ -71,7 +79,8 @@ class StreamLanes:
         self._run, self._clock, self._watched = run, clock, watched
         self._depth, self._limit, self._over = depth, ENDLESS, threading.Event()
         self._error: BaseException | None = None
-        self._native = NativeLanes(lanes, stage_of, native) if native else None
+        self._lanes, self._stage_of = tuple(lanes), tuple(stage_of)
+        self._native = NativeRounds(lanes, stage_of, native) if native else None
         self._ran = defaultdict[int, list[Ran]](list)
         self.busy_s: dict[str, list[float]] = {lane.device.name: [] for lane in lanes}
         self._there = {
@@ -81,13 +90,19 @@ class StreamLanes:
             for producer in awaits
         }
         self._arriving = arriving(lanes, self._there)
-        self._go = [_taken(depth) for _ in lanes]
-        self._done = [_taken(depth) for _ in lanes]
-        self._ended_s = [[0.0] * depth for _ in lanes]
+        self._go: Sequence[Sequence[Lock]] = [_taken(depth) for _ in lanes]
+        self._done: Sequence[Sequence[Lock]] = [_taken(depth) for _ in lanes]
+        self._ended_s = [np.zeros(depth) for _ in lanes]
+        if self._native is not None:
+            self._go, self._done = self._native.go, self._native.done
+            self._ended_s = self._native.ended_s
+        # Who waits for the lane that is done with a sample last sleeps but once.
+        by_stage = sorted(range(len(lanes)), key=lambda i: -stage_of[lanes[i].segments[-1]])
+        self._last_first = tuple(self._done[i] for i in by_stage)
         self._threads = [
             threading.Thread(
                 target=self._work,
-                args=(i, lane, stage_of),
+                args=(i, lane),
                 name=f"{lane.device.name} pipeline",
                 daemon=True,
             )
@@ -109,6 +124,8 @@ class StreamLanes:
     def end(self, limit: int) -> None:
         """Let no sample begin from this number on; those before it run to their end."""
         self._limit = limit
+        if self._native is not None:
+            self._native.limit[0] = limit
         self.begin(limit)
 
     def completed_s(self, sample: int, timeout_s: float) -> float:
@@ -117,13 +134,15 @@ class StreamLanes:
         TimeoutError if that takes too long; errors of segments pass on.
         """
         slot, deadline_s = sample % self._depth, time.monotonic() + timeout_s
-        for done in self._done:
+        for done in self._last_first:
             if not done[slot].acquire(timeout=max(0.0, deadline_s - time.monotonic())):
                 self._stop()
                 raise TimeoutError(f"A sample took longer than {timeout_s:g} s and was given up.")
         if self._error is not None:
             raise self._error
-        return max((ended[slot] for ended in self._ended_s), default=self._clock())
+        if self._native is not None and sample in self._watched and not self.is_over:
+            self._ran[sample] = self._told(self._native, sample)
+        return float(max((ended[slot] for ended in self._ended_s), default=self._clock()))
 
     @property
     def is_over(self) -> bool:
@@ -159,35 +178,39 @@ class StreamLanes:
 
     def _stop(self) -> None:
         self._over.set()
+        # Before its locks are opened: a lane that goes on then finds that all is over.
+        if self._native is not None:
+            self._native.stop()
         for locks in (*self._go, *self._there.values(), *self._done):
             for lock in locks:
                 with suppress(RuntimeError):  # it was free already
                     lock.release()
-        if self._native is not None:
-            self._native.stop()
 
-    def _work(self, number: int, lane: Lane, stage_of: Sequence[int]) -> None:
+    def _work(self, number: int, lane: Lane) -> None:
         pin(lane.device.core_ids)
+        try:
+            if self._native is not None:
+                self._rounds_natively(self._native, number, lane)
+            else:
+                self._rounds(number, lane)
+        except BaseException as error:  # handed to the thread that waits for the sample
+            self._error = self._error or error
+            self._stop()
+
+    def _rounds(self, number: int, lane: Lane) -> None:
         tasks = [
             _Task(
                 segment,
-                stage_of[segment],
+                self._stage_of[segment],
                 _by_slot([self._there[p, lane.device.name] for p in awaits], self._depth),
                 _by_slot([w for (p, _), w in self._there.items() if p == segment], self._depth),
             )
             for segment, awaits in zip(lane.segments, lane.awaits, strict=True)
         ]
         busy_s = self.busy_s[lane.device.name]
-        go_round: Callable[[int], bool] = partial(self._round, number, tasks, busy_s)
-        if self._native is not None:
-            go_round = partial(self._round_natively, self._native, number, tasks, busy_s)
-        try:
-            for number_of_round in itertools.count():
-                if not go_round(number_of_round):
-                    return
-        except BaseException as error:  # handed to the thread that waits for the sample
-            self._error = self._error or error
-            self._stop()
+        for number_of_round in itertools.count():
+            if not self._round(number, tasks, busy_s, number_of_round):
+                return
 
     def _round(
         self, number: int, tasks: Sequence[_Task], busy_s: list[float], number_of_round: int
@@ -223,35 +246,29 @@ class StreamLanes:
         busy_s.append(total_s)
         return more
 
-    def _round_natively(
-        self,
-        native: NativeLanes,
-        number: int,
-        tasks: Sequence[_Task],
-        busy_s: list[float],
-        number_of_round: int,
-    ) -> bool:
-        """The same, all segments in one native call."""
-        first, last = (number_of_round - task.stage for task in (tasks[0], tasks[-1]))
-        if 0 <= first < self._limit:
-            self._go[number][first % self._depth].acquire()
-        # The samples of later segments began before the first one's: none of them is beyond.
-        limit = self._limit
-        if self._over.is_set() or not native.run(number, number_of_round, limit):
-            return False
-        own = native.courses[number]
-        began = (number_of_round - own.stages >= 0) & (number_of_round - own.stages < limit)
-        busy_s.append(float((own.end_s - own.start_s)[began].sum()))
-        if last <= self._watched.stop and first >= self._watched.start:
-            times = zip(tasks, own.start_s.tolist(), own.end_s.tolist(), strict=True)
-            for task, start_s, end_s in times:
-                sample = number_of_round - task.stage
-                if sample in self._watched and 0 <= sample < limit:
-                    self._ran[sample].append(Ran(sample, task.segment, start_s, end_s))
-        if 0 <= last < limit:
-            self._ended_s[number][last % self._depth] = float(own.end_s[-1])
-            self._done[number][last % self._depth].release()
-        return bool(began.any()) or last < 0
+    def _rounds_natively(self, native: NativeRounds, number: int, lane: Lane) -> None:
+        """The same, many rounds in one native call."""
+        stages = native.courses[number].stages
+        first, num_run = 0, MOST_AT_ONCE
+        while num_run == MOST_AT_ONCE:
+            num_run = native.run(number, first)
+            rounds = np.arange(first, first + max(num_run, 0))
+            samples = rounds[:, None] - stages
+            computed = (samples >= 0) & (samples < self._limit)
+            seconds = np.diff(native.times_s(number, rounds), axis=2)[:, :, 0]
+            self.busy_s[lane.device.name].extend((seconds * computed).sum(axis=1).tolist())
+            first += num_run
+
+    def _told(self, native: NativeRounds, sample: int) -> list[Ran]:
+        """What a sample did that has just come out."""
+        found = []
+        for number, lane in enumerate(self._lanes):
+            stages = native.courses[number].stages
+            times_s = native.times_s(number, sample + stages)
+            for i, segment in enumerate(lane.segments):
+                start_s, end_s = times_s[i, i].tolist()
+                found.append(Ran(sample, segment, start_s, end_s))
+        return found
 
 
 def _by_slot(locks: Sequence[Locks], depth: int) -> tuple[Locks, ...]:

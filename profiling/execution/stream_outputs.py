@@ -84,7 +84,9 @@ def same_bits(a: Any, b: Any) -> bool:
 
 
 def _same_bytes(a: Array, b: Array) -> bool:
-    """Without a copy of all, as `tobytes` would make."""
+    """Without a copy of all where they are large."""
+    if a.nbytes <= BLOCK_BYTES:
+        return a.tobytes() == b.tobytes()
     x, y = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (a, b))
     blocks = (slice(i, i + BLOCK_BYTES) for i in range(0, x.size, BLOCK_BYTES))
     return all((x[block] == y[block]).all() for block in blocks)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from profiling.backends._ray.alive import NoAnswer
 from profiling.backends._ray.part import Part, Send
 from profiling.devices.lanes import Lane
-from profiling.devices.stream_lanes import ENDLESS, Ran, StreamLanes
+from profiling.devices.native import ENDLESS
+from profiling.devices.stream_lanes import Ran, StreamLanes
 
 if TYPE_CHECKING:
     from profiling.backends._ray.compile import RayProgram

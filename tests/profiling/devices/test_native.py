@@ -14,7 +14,7 @@ import pytest
 from placement.core.machine import Device
 from profiling.devices import native
 from profiling.devices.lanes import Lane, Lanes
-from profiling.devices.native import NativeCalls, NativeLanes
+from profiling.devices.native import NativeCalls, NativeRounds, NativeSteps
 
 A, B, C = Device("a"), Device("b"), Device("c")
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_ssize_t, *(ctypes.c_ssize_t,) * 3)
@@ -84,7 +84,7 @@ def test_a_lane_that_is_done_stays_awake_until_all_are(monkeypatch, patience_ns,
     """In some step at least: whoever has to share its core sleeps at once."""
     monkeypatch.setattr(native, "PATIENCE_NS", patience_ns)
     calls = Calls(2, lambda segment: time.sleep(0.005 * segment))
-    lanes = NativeLanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((),))], (0, 0), calls.slots)
+    lanes = NativeSteps([Lane(A, (0,), ((),)), Lane(B, (1,), ((),))], calls.slots[0])
     stayed = not awake
     with ThreadPoolExecutor(1) as pool:
         for _ in range(60):
@@ -102,7 +102,7 @@ def test_a_lane_that_is_done_stays_awake_until_all_are(monkeypatch, patience_ns,
 def test_lanes_begin_when_all_are_awake(monkeypatch, patience_ns, together):
     """In some step at least: whoever has to share its core does not wait for the others."""
     monkeypatch.setattr(native, "PATIENCE_NS", patience_ns)
-    lanes = NativeLanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((),))], (0, 0), Calls(2).slots)
+    lanes = NativeSteps([Lane(A, (0,), ((),)), Lane(B, (1,), ((),))], Calls(2).slots[0])
     with ThreadPoolExecutor(1) as pool:
         for _ in range(60):
             met = lanes._met[0]
@@ -221,18 +221,99 @@ def test_a_step_that_hangs_is_given_up():
     assert lanes.close()
 
 
+def rounds_of(lanes, stage_of, calls):
+    return NativeRounds(lanes, stage_of, calls.slots)
+
+
+def begin(rounds, *slots):
+    for go in rounds.go:
+        for slot in slots:
+            go[slot].release()
+
+
 def test_rounds_pass_over_samples_that_are_not_there_and_take_each_its_slot():
     calls = Calls(3, slots=2)
-    lane = Lane(A, (0, 1, 2), ((), (), ()))
-    lanes = NativeLanes([lane], (0, 1, 1), calls.slots)
-    for number in range(4):
-        assert lanes.run(0, number, 3)
+    rounds = rounds_of([Lane(A, (0, 1, 2), ((), (), ()))], (0, 1, 1), calls)
+    rounds.limit[0] = 3
+    begin(rounds, 0, 1)
+    assert rounds.run(0, 0, 2) == 2
     first, second, third = [(0, 0)], [(0, 1), (1, 0), (2, 0)], [(0, 0), (1, 1), (2, 1)]
+    assert calls.ran == [*first, *second]
+    assert rounds.done[0][0].acquire(timeout=0) and not rounds.done[0][1].acquire(timeout=0)
+    begin(rounds, 0)
+    # The third sample's last round is the fourth; of what was asked for beyond nothing is left.
+    assert rounds.run(0, 2, 9) == 2
     assert calls.ran == [*first, *second, *third, (1, 0), (2, 0)]
+    assert rounds.done[0][1].acquire(timeout=0) and rounds.done[0][0].acquire(timeout=0)
+    start_s, end_s = rounds.times_s(0, range(4)).transpose(2, 0, 1)
+    ran = np.array([[True, False, False], [True] * 3, [True] * 3, [False, True, True]])
+    order = np.stack([start_s[ran], end_s[ran]], axis=1).ravel()
+    assert list(order) == sorted(order) and len(order) == 2 * 9
+    assert rounds.ended_s[0].tolist() == [end_s[3, 2], end_s[2, 2]]
+
+
+def test_a_sample_is_waited_for_until_it_begins_and_no_longer_than_there_are_any():
+    calls = Calls(1, slots=3)
+    rounds = rounds_of([Lane(A, (0,), ((),))], (0,), calls)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(rounds.run, 0, 0)
+        for sample in range(5):
+            assert not rounds.done[0][sample % 3].acquire(timeout=0.02) and not running.done()
+            begin(rounds, sample % 3)
+            assert rounds.done[0][sample % 3].acquire(timeout=20.0)
+        # The lane waits for the sixth, which there is not.
+        rounds.limit[0] = 5
+        begin(rounds, 5 % 3)
+        assert running.result(20.0) == 5
+    assert calls.ran == [(0, slot) for slot in (0, 1, 2, 0, 1)]
+
+
+def test_two_lanes_stream_in_the_order_of_their_data():
+    """Each sample goes from a to b and back to a, three of them at a time."""
+    calls = Calls(3, slots=5)
+    both = [Lane(A, (0, 2), ((), (1,))), Lane(B, (1,), ((0,),))]
+    rounds, num = rounds_of(both, (0, 1, 2), calls), 400
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(_all_rounds, rounds, lane) for lane in (0, 1)]
+        for sample in range(num + 5):
+            if sample >= 5:
+                for done in rounds.done:
+                    assert done[sample % 5].acquire(timeout=20.0)
+            if sample < num:
+                begin(rounds, sample % 5)
+            elif sample == num:
+                rounds.limit[0] = num
+                begin(rounds, num % 5)
+        assert [lane.result(20.0) for lane in running] == [num + 2, num + 1]
+    for slot in range(5):
+        ran = [segment for segment, where in calls.ran if where == slot]
+        assert ran == [0, 1, 2] * (num // 5)
+
+
+def _all_rounds(rounds, lane):
+    number = 0
+    while num_run := rounds.run(lane, number):
+        number += num_run
+    return number
+
+
+def test_what_fails_in_a_round_is_told_and_a_stop_ends_the_rest():
+    calls = Calls(2, lambda segment: 3 if segment == 1 else 0, slots=1)
+    rounds = rounds_of([Lane(A, (0, 1), ((), ()))], (0, 0), calls)
+    begin(rounds, 0)
+    with pytest.raises(ArithmeticError, match="status 3"):
+        rounds.run(0, 0)
+    assert calls.ran == [(0, 0), (1, 0)]
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(rounds.run, 0, 1)
+        assert not rounds.done[0][0].acquire(timeout=0.02)
+        rounds.stop()
+        assert running.result(20.0) == -1
+    assert rounds.run(0, 1) == -1 and len(calls.ran) == 2
 
 
 def test_who_waits_is_let_go_by_a_stop():
-    lanes = NativeLanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))], (0, 0), Calls(2).slots)
+    lanes = NativeSteps([Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))], Calls(2).slots[0])
     said = []
     waiting = threading.Thread(target=lambda: said.append(lanes.run(1)), daemon=True)
     waiting.start()

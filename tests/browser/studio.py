@@ -17,7 +17,10 @@ BOXES = """(around, parts) => parts.flatMap((part) => [...around.querySelectorAl
   .map((one) => one.getBoundingClientRect().toJSON())"""
 # Rows of a table that are to be seen at once, where it has as many.
 MOST_ROWS = 3
-# Whether the node with the given id is within the stage; a condition for `until`.
+# Whether as many ops are on each device as given, or not; conditions for `until`, like the next.
+SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
+DIFFERS = f"!({SAME})"
+# Whether the node with the given id is within the stage.
 SHOWN = """(() => {
     const n = p.nodes.find((n) => n.id === given);
     return n.x > p.stage.left && n.x < p.stage.left + p.stage.width &&

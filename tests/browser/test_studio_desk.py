@@ -86,11 +86,12 @@ WATCH_INSPECTOR = """() => {
   };
   note();
 }"""
-# Notes which tab of the dock is open in each frame.
+# Notes which tab of the dock is open in each frame in which a press would open another.
 NOTE_TABS = """() => {
   const open = (globalThis.tabsOpen = new Set());
   const note = () => {
-    open.add(document.querySelector(".st-key-desk-dock [aria-selected=true]").textContent);
+    const tab = document.querySelector(".st-key-desk-dock [aria-selected=true]");
+    if (tab.ariaDisabled !== "true") open.add(tab.textContent);
     requestAnimationFrame(note);
   };
   requestAnimationFrame(note);

@@ -6,7 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.studio import (
+    DIFFERS,
     PATIENCE_MS,
+    SAME,
     choose,
     drawn,
     open_tab,
@@ -14,8 +16,6 @@ from tests.browser.studio import (
     settled,
     until,
 )
-
-SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_pins_hold_against_keys_and_reload_and_are_undone(page):
     expect(pinned).to_have_count(0)
     select(page, 1)
     page.keyboard.press("1" if before[1] >= before[0] else "2")
-    until(page, f"!({SAME})", before)
+    until(page, DIFFERS, before)
 
 
 @pytest.mark.only_thorough
@@ -73,7 +73,7 @@ def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state
     expect(page.get_by_text("matches no op").first).to_be_visible()
     button(page, "Apply rules").click()
     expect(page.get_by_text(re.compile("Without effect: Gone=cpu:0")).first).to_be_visible()
-    by_rule = until(page, f"!({SAME})", before)["counts"]
+    by_rule = until(page, DIFFERS, before)["counts"]
     assert sum(by_rule) == 66 and by_rule[1] >= 26
     # Who types takes back letters, and no step of the placement.
     page.get_by_role("textbox", name="Pattern or list of rules").press("Control+z")
@@ -112,11 +112,11 @@ def test_a_placement_is_started_deleted_brought_back_and_the_selection_placed_al
     key = "2" if start[0] else "1"
     select(page, 3)
     page.keyboard.press(key)
-    moved = until(page, f"!({SAME})", start)
+    moved = until(page, DIFFERS, start)
     by_hand, start = moved["nodes"][3], moved["counts"]
     select(page, 1)
     page.keyboard.press(key)
-    before = until(page, f"!({SAME})", start)["counts"]
+    before = until(page, DIFFERS, start)["counts"]
     # It told what the method found, and that is not on the screen any more.
     expect(told).to_have_count(0, timeout=30_000)
     unit = abs(before[0] - start[0])  # what is fused with the selected op moves along

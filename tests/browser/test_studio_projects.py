@@ -15,6 +15,8 @@ from studio import editing
 from studio.project import store
 from tests.browser.conftest import LOCAL
 from tests.browser.studio import (
+    DIFFERS,
+    SAME,
     drawn,
     open_tab,
     page_names,
@@ -25,8 +27,6 @@ from tests.browser.studio import (
 )
 
 NUM_KILLS = 4
-DIFFERS = "JSON.stringify(p.counts) !== JSON.stringify(given)"
-SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 CHANGES = re.compile(r"(\d+) of \d+ steps? (?:is|are) made")
 
 

@@ -6,7 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.studio import (
+    DIFFERS,
     PATIENCE_MS,
+    SAME,
     drawn,
     metric,
     project_of,
@@ -16,8 +18,6 @@ from tests.browser.studio import (
 )
 
 NOTICE = "This project is open in another session"
-DIFFERS = "JSON.stringify(p.counts) !== JSON.stringify(given)"
-SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 
 
 def test_sessions_do_not_disturb_each_other_and_one_may_edit_a_project(new_page, project_about):

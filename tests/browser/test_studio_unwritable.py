@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.studio import drawn, project_of, select, until
+from tests.browser.studio import DIFFERS, SAME, drawn, project_of, select, until
 
 # The same server for whom nobody's folder can be written, root's neither.
 WITHOUT_RIGHTS = """
@@ -26,8 +26,6 @@ new MutationObserver(() => {
   if (list) listed.push(list.innerText);
 }).observe(document, { childList: true, subtree: true });
 """
-DIFFERS = "JSON.stringify(p.counts) !== JSON.stringify(given)"
-SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 
 
 def visited(visitor, address):

@@ -31,7 +31,7 @@ FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/
 # Tests start hundreds of processes: what one has compiled of the sources, the next one loads.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run setup setup-hosts test test-hosts quick fuzz check lint types collected all-tests quick-tests slow browser webgpu pictures clean
+.PHONY: run setup setup-hosts test test-hosts quick fuzz check lint types collected all-tests computing-tests quick-tests slow browser webgpu pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -48,14 +48,17 @@ WORKERS = 3
 SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 
 # What runs only where nothing else wants a core; Ray's own processes step back a little, too.
-BEHIND_ALL = $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
+STEP_BACK = $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 
 # Tests take both cores. What collects or compiles takes one, which leaves room for the second
-# provider; what is over hosts waits for clocks, which leaves room for the types, if they step back.
+# provider; what is over hosts waits for clocks, which leaves room for types and for tests that do
+# nothing but compute, if they step back.
+COMPUTING = tests/loaders tests/splits
+BESIDE_HOSTS = $(addprefix --ignore=,tests/hosts $(COMPUTING))
 ifeq ($(TESTS),)
 check: lint $(VENV)/ready-for-hosts $(WEBGPU)/ready-to-test browser
 	$(MAKE) -j2 webgpu all-tests
-	$(MAKE) -j2 types test-hosts TRY_ALL= NICE="$(BEHIND_ALL)"
+	$(MAKE) -j3 types computing-tests test-hosts TRY_ALL= NICE="$(STEP_BACK)"
 else
 check: lint $(VENV)/compiled browser
 	$(PYTEST) $(TESTS)
@@ -79,7 +82,10 @@ collected: $(VENV)/ready-to-test
 # A test in the browser may come too late beside the others. Where only such ones have failed
 # (status 20, tests/conftest.py), they must pass by themselves afterwards.
 all-tests: $(VENV)/compiled collected
-	$(PYTEST) $(SIDE_BY_SIDE) --ignore=tests/hosts || { [ $$? -eq 20 ] && $(PYTEST) --last-failed tests/browser; }
+	$(PYTEST) $(SIDE_BY_SIDE) $(BESIDE_HOSTS) || { [ $$? -eq 20 ] && $(PYTEST) --last-failed tests/browser; }
+
+computing-tests: $(VENV)/compiled
+	$(NICE) $(PYTEST) -p no:cacheprovider $(COMPUTING)
 
 quick-tests: $(VENV)/compiled
 	$(PYTEST) $(SIDE_BY_SIDE) --quick --ignore=tests/hosts

@@ -51,9 +51,9 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 STEP_BACK = $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 
 # Tests take both cores. What collects or compiles takes one, which leaves room for the second
-# provider; what is over hosts waits for clocks, which leaves room for types and for tests that do
-# nothing but compute, if they step back.
-COMPUTING = tests/loaders tests/splits
+# provider; what is over hosts waits for clocks, which leaves room for types and for as many tests that
+# do nothing but compute as end with it, if they step back.
+COMPUTING = tests/loaders
 BESIDE_HOSTS = $(addprefix --ignore=,tests/hosts $(COMPUTING))
 ifeq ($(TESTS),)
 check: lint $(VENV)/ready-for-hosts $(WEBGPU)/ready-to-test browser

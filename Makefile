@@ -31,7 +31,7 @@ FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/
 # Tests start hundreds of processes: what one has compiled of the sources, the next one loads.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run setup setup-hosts test test-hosts quick fuzz check lint types collected all-tests computing-tests quick-tests slow browser webgpu pictures clean
+.PHONY: run setup setup-hosts test test-hosts quick fuzz check lint types collected tests-in-turn computing-tests quick-tests slow browser webgpu pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -57,7 +57,7 @@ COMPUTING = tests/loaders
 BESIDE_HOSTS = $(addprefix --ignore=,tests/hosts $(COMPUTING))
 ifeq ($(TESTS),)
 check: lint $(VENV)/ready-for-hosts $(WEBGPU)/ready-to-test browser
-	$(MAKE) -j2 webgpu all-tests
+	$(MAKE) -j2 webgpu tests-in-turn
 	$(MAKE) -j3 types computing-tests test-hosts TRY_ALL= NICE="$(STEP_BACK)"
 else
 check: lint $(VENV)/compiled browser
@@ -71,7 +71,7 @@ lint: $(VENV)/ready-to-test
 	$(VENV)/bin/python -m ruff check .
 	$(VENV)/bin/python -m ruff format --check .
 
-types:
+types: $(VENV)/ready-to-test
 	$(NICE) $(VENV)/bin/python -m mypy
 
 # Once, so that not each process prepares all test files at its start; what is wrong with one is
@@ -81,10 +81,10 @@ collected: $(VENV)/ready-to-test
 
 # A test in the browser may come too late beside the others. Where only such ones have failed
 # (status 20, tests/conftest.py), they must pass by themselves afterwards.
-all-tests: $(VENV)/compiled collected
+tests-in-turn: $(VENV)/compiled collected
 	$(PYTEST) $(SIDE_BY_SIDE) $(BESIDE_HOSTS) || { [ $$? -eq 20 ] && $(PYTEST) --last-failed tests/browser; }
 
-computing-tests: $(VENV)/compiled
+computing-tests: $(VENV)/ready-to-test $(VENV)/compiled
 	$(NICE) $(PYTEST) -p no:cacheprovider $(COMPUTING)
 
 quick-tests: $(VENV)/compiled

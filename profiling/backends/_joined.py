@@ -171,6 +171,10 @@ class JoinedProgram(Program):
         return next((p.lanes_note for p in self._programs if p.lanes_note), "")
 
     @property
+    def reuses_outputs(self) -> bool:  # type: ignore[override]
+        return self._programs[0].reuses_outputs
+
+    @property
     def settles_after(self) -> int:  # type: ignore[override]
         return max(program.settles_after for program in self._programs)
 

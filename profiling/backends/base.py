@@ -129,7 +129,8 @@ class Program(ABC):
     of `run`; `lanes_note` says in a sentence which lanes there are and why, where that is a choice.
     After so many steps (`settles_after`) a step is as all that follow. Where steps are
     repeatable (`is_repeatable`) all segments may run more often in between, and nothing is
-    different then but what is random by definition.
+    different then but what is random by definition. `reuses_outputs` says that `views` lie where
+    the next step writes.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})
@@ -141,6 +142,7 @@ class Program(ABC):
     lanes_note: str = ""
     settles_after: int = 1
     is_repeatable: bool = False
+    reuses_outputs: bool = False
 
     @abstractmethod
     def run(self, segment: int) -> None:

@@ -337,9 +337,8 @@ def run_rounds(
     Samples end below `limit[0]`, which may fall to a number that has not begun. By slot there are
     locks for "the sample may begin" (`go`) and "this lane is done with it" (`done`), and when it
     was. `times_s` (rounds, segments, 2) has the times of the last so many rounds, round r in row r
-    modulo their number. Returns how many rounds were run, less than `most` where none is left, or
-    -1 minus the number of a segment that failed, whose answer is in `status[0]`; where `over` is
-    set, that of one more than there are.
+    modulo their number. Returns how many rounds were run: less than `most` where no sample is left,
+    where `over` is set, or where a segment failed, whose answer is in `status[0]` then.
     """
     slots, last = arguments.shape[1], len(stages) - 1
     for number in range(first, first + most):
@@ -350,9 +349,7 @@ def run_rounds(
             _acquire(functions[1], go[begins % slots], 1)
         # Those of later segments began before the first one's: none of them is beyond.
         until = limit[0]
-        if over[0] != 0:
-            return -2 - last
-        if ends >= until:
+        if ends >= until or over[0] != 0:
             return number - first
         ended = _run_segments(
             number,
@@ -372,10 +369,8 @@ def run_rounds(
             status,
             now,
         )
-        if ended < 0:
-            return -2 - last
         if ended <= last:
-            return -1 - ended
+            return number - first
         row = times_s[number % len(times_s)]
         row[:, 0], row[:, 1] = start_s, end_s
         if ends >= 0:

@@ -34,10 +34,10 @@ PATIENCE_NS = 20_000_000
 ENDLESS = 2**62
 # Rounds of a pipeline between which the interpreter looks at what a lane did.
 MOST_AT_ONCE = 32
-# Seconds after which who waits for a lock is asked whether a signal has come.
+# Seconds after which who waits for a lock looks whether a signal has come to another thread.
 HEARING_S = 0.5
 _ACQUIRE, _RELEASE = "PyThread_acquire_lock", "PyThread_release_lock"
-_ACQUIRE_TIMED = "PyThread_acquire_lock_timed"
+_ACQUIRE_TIMED, _TAKEN = "PyThread_acquire_lock_timed", 1
 _LOCKS = (_ACQUIRE, _ACQUIRE_TIMED, _RELEASE, "PyThread_allocate_lock", "PyThread_free_lock")
 # Neither needs the interpreter's lock; the first is there from Python 3.13 on, the second before.
 _CLOCK_THAT_WRITES, _CLOCK = "PyTime_PerfCounterRaw", "_PyTime_GetPerfCounter"
@@ -181,19 +181,19 @@ class NativeRounds(NativeLanes):
             tuple(np.array([lock.address for lock in locks], np.int64) for locks in pair)
             for pair in zip(self.go, self.done, strict=True)
         ]
-        # A lane is less than that many rounds ahead of who awaits its samples in order.
-        self._num_kept = 2 * (len(slots) + max(stage_of, default=0) + 1) + MOST_AT_ONCE
-        self._times_s = [np.zeros((self._num_kept, len(lane.segments), 2)) for lane in lanes]
+        # A lane looks back on what it has run at once; who awaits a sample looks back on all of its
+        # rounds, behind which that lane is ahead by no more samples than there are slots.
+        num_rows = max(MOST_AT_ONCE, len(slots) + max(stage_of, default=0) + 1)
+        self._times_s = [np.zeros((num_rows, len(lane.segments), 2)) for lane in lanes]
         for lane in range(len(lanes)):
             self.run(lane, 0, 0)
 
     def run(self, lane: int, first: int, most: int = MOST_AT_ONCE) -> int:
-        """Run a lane's rounds from `first` on, `most` or until there are no samples: how many.
-
-        -1 where `stop` has ended it; a segment's error passes on.
+        """Run a lane's rounds from `first` on, `most` or until there are no samples or `stop` ends
+        it: how many. A segment's error passes on.
         """
         own, (go, done) = self.courses[lane], self._opened[lane]
-        ended = self._run_rounds(
+        num_run = self._run_rounds(
             first,
             most,
             self.limit,
@@ -216,14 +216,15 @@ class NativeRounds(NativeLanes):
             own.status,
             own.now,
         )
-        if -1 - len(own.stages) < ended < 0:
+        if own.status[0]:
             raise self._error(int(own.status[0]))
-        return int(max(ended, -1))
+        return int(num_run)
 
     def times_s(self, lane: int, rounds: Sequence[int] | Ints) -> Floats:
         """Start and end (rounds, segments, 2) of a lane's segments in rounds that are not long
-        over; what it says of samples that are none is of others."""
-        found: Floats = self._times_s[lane][np.asarray(rounds) % self._num_kept]
+        over. A segment that had no sample in one has the times of its last sample there."""
+        all_s = self._times_s[lane]
+        found: Floats = all_s[np.asarray(rounds) % len(all_s)]
         return found
 
     def stop(self) -> None:
@@ -244,11 +245,11 @@ class NativeLock:
 
     def acquire(self, *, timeout: float = math.inf) -> bool:
         """Whether it could be taken within some seconds, in which signals are heard."""
-        take = _python(
-            _ACQUIRE_TIMED, ctypes.c_int, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_int
-        )
+        given = (ctypes.c_void_p, ctypes.c_longlong, ctypes.c_int)
+        take = _python(_ACQUIRE_TIMED, ctypes.c_int, *given)
         deadline_s = time.monotonic() + timeout
-        while not take(self.address, int(1e6 * min(max(timeout, 0.0), HEARING_S)), 0):
+        # It may also say that a signal has come, which is heard here.
+        while take(self.address, int(1e6 * min(max(timeout, 0.0), HEARING_S)), 1) != _TAKEN:
             timeout = deadline_s - time.monotonic()
             if timeout <= 0:
                 return False
@@ -257,7 +258,7 @@ class NativeLock:
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """A lane as `run_round` wants it, and the times of its last round."""
+    """A lane as compiled code wants it, and the times of its last round, or of its step."""
 
     producers: tuple[int, ...]
     stages: Ints

@@ -4,7 +4,7 @@ In round r a device runs each of its segments once, for sample r minus the segme
 in flight has a slot of its own, sample n the slot n modulo depth; a slot is taken again when its
 sample has come out. Locks stand for what is there, as in `lanes.py`: one per producing segment,
 waiting device and slot, and per device and slot one for "the sample may begin" and one for "this
-device is done with it". Nothing is polled. Where the segments are native calls, so are many rounds
+device is done with it". Lanes poll nothing. Where the segments are native calls, so are many rounds
 at once (`profiling.devices.native`), and only what lets samples begin and awaits them is Python.
 """
 
@@ -90,6 +90,7 @@ class StreamLanes:
             for producer in awaits
         }
         self._arriving = arriving(lanes, self._there)
+        assert not (native and self._arriving), "native lanes await nothing from elsewhere"
         self._go: Sequence[Sequence[Lock]] = [_taken(depth) for _ in lanes]
         self._done: Sequence[Sequence[Lock]] = [_taken(depth) for _ in lanes]
         self._ended_s = [np.zeros(depth) for _ in lanes]
@@ -97,7 +98,7 @@ class StreamLanes:
             self._go, self._done = self._native.go, self._native.done
             self._ended_s = self._native.ended_s
         # Who waits for the lane that is done with a sample last sleeps but once.
-        by_stage = sorted(range(len(lanes)), key=lambda i: -stage_of[lanes[i].segments[-1]])
+        by_stage = sorted(range(len(lanes)), key=lambda i: (-stage_of[lanes[i].segments[-1]], i))
         self._last_first = tuple(self._done[i] for i in by_stage)
         self._threads = [
             threading.Thread(
@@ -178,9 +179,9 @@ class StreamLanes:
 
     def _stop(self) -> None:
         self._over.set()
-        # Before its locks are opened: a lane that goes on then finds that all is over.
         if self._native is not None:
             self._native.stop()
+            return
         for locks in (*self._go, *self._there.values(), *self._done):
             for lock in locks:
                 with suppress(RuntimeError):  # it was free already
@@ -252,7 +253,7 @@ class StreamLanes:
         first, num_run = 0, MOST_AT_ONCE
         while num_run == MOST_AT_ONCE:
             num_run = native.run(number, first)
-            rounds = np.arange(first, first + max(num_run, 0))
+            rounds = np.arange(first, first + num_run)
             samples = rounds[:, None] - stages
             computed = (samples >= 0) & (samples < self._limit)
             seconds = np.diff(native.times_s(number, rounds), axis=2)[:, :, 0]

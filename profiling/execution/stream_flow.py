@@ -124,9 +124,9 @@ class Flow:
         self._outputs.finish()
 
     def _fetch(self, sample: int) -> None:
-        """The outputs of a sample that has come out, kept to be compared."""
+        """Compare the outputs of a sample that has come out."""
         self.done_s.append(self._completed_s(sample))
-        self._outputs.keep(sample % len(self._made.feeds), self.lanes.outputs(sample))
+        self._outputs.compare(sample % len(self._made.feeds), self.lanes.outputs(sample))
         if sample in self.measured:
             self._emit(
                 {

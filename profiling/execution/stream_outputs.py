@@ -12,7 +12,7 @@ from profiling.measuring.reference import Expected
 
 # Outputs that differ wait up to this size for it to be told by how much when the stream is over.
 MOST_BYTES = 256 * 2**20
-# Compared at once: little enough to stay in a core's own cache.
+# Compared at once, so that what that takes beside both is small.
 BLOCK_BYTES = 2**18
 
 
@@ -38,11 +38,12 @@ class Outputs:
         self.bit_equal: bool | None = True if comparable else None
         self.max_abs_diff: float | None = 0.0 if comparable else None
 
-    def keep(self, number: int, outputs: dict[str, Any]) -> None:
+    def compare(self, number: int, outputs: dict[str, Any]) -> None:
         """Compare what a sample with input `number` has made, which may change after this."""
         if self._comparable and not same_bits(self._expected[number].outputs, outputs):
             self.bit_equal = False
-            self._held.append((number, deepcopy(outputs)))
+            reused = self._program.reuses_outputs
+            self._held.append((number, deepcopy(outputs) if reused else outputs))
             self._held_bytes += num_bytes(outputs)
             if self._held_bytes > MOST_BYTES:
                 self.finish()
@@ -84,7 +85,7 @@ def same_bits(a: Any, b: Any) -> bool:
 
 
 def _same_bytes(a: Array, b: Array) -> bool:
-    """Without a copy of all where they are large."""
+    """Without a copy of all where they are large and lie in order."""
     if a.nbytes <= BLOCK_BYTES:
         return a.tobytes() == b.tobytes()
     x, y = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (a, b))

@@ -86,12 +86,11 @@ WATCH_INSPECTOR = """() => {
   };
   note();
 }"""
-# Notes which tab of the dock is open in each frame in which a press would open another.
+# Notes which tab of the dock is open in each frame.
 NOTE_TABS = """() => {
   const open = (globalThis.tabsOpen = new Set());
   const note = () => {
-    const tab = document.querySelector(".st-key-desk-dock [aria-selected=true]");
-    if (tab.ariaDisabled !== "true") open.add(tab.textContent);
+    open.add(document.querySelector(".st-key-desk-dock [aria-selected=true]").textContent);
     requestAnimationFrame(note);
   };
   requestAnimationFrame(note);

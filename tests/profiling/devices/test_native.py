@@ -7,6 +7,7 @@ import ctypes
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from placement.core.machine import Device
 from profiling.devices import native
 from profiling.devices.lanes import Lane, Lanes
 from profiling.devices.native import NativeCalls, NativeRounds, NativeSteps
+from profiling.devices.stream_lanes import StreamLanes
 
 A, B, C = Device("a"), Device("b"), Device("c")
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_ssize_t, *(ctypes.c_ssize_t,) * 3)
@@ -221,8 +223,13 @@ def test_a_step_that_hangs_is_given_up():
     assert lanes.close()
 
 
-def rounds_of(lanes, stage_of, calls):
-    return NativeRounds(lanes, stage_of, calls.slots)
+@contextmanager
+def ended(rounds):
+    """Whatever fails, no thread is left that waits for a sample."""
+    try:
+        yield
+    finally:
+        rounds.stop()
 
 
 def begin(rounds, *slots):
@@ -233,7 +240,7 @@ def begin(rounds, *slots):
 
 def test_rounds_pass_over_samples_that_are_not_there_and_take_each_its_slot():
     calls = Calls(3, slots=2)
-    rounds = rounds_of([Lane(A, (0, 1, 2), ((), (), ()))], (0, 1, 1), calls)
+    rounds = NativeRounds([Lane(A, (0, 1, 2), ((), (), ()))], (0, 1, 1), calls.slots)
     rounds.limit[0] = 3
     begin(rounds, 0, 1)
     assert rounds.run(0, 0, 2) == 2
@@ -254,8 +261,8 @@ def test_rounds_pass_over_samples_that_are_not_there_and_take_each_its_slot():
 
 def test_a_sample_is_waited_for_until_it_begins_and_no_longer_than_there_are_any():
     calls = Calls(1, slots=3)
-    rounds = rounds_of([Lane(A, (0,), ((),))], (0,), calls)
-    with ThreadPoolExecutor(1) as pool:
+    rounds = NativeRounds([Lane(A, (0,), ((),))], (0,), calls.slots)
+    with ThreadPoolExecutor(1) as pool, ended(rounds):
         running = pool.submit(rounds.run, 0, 0)
         for sample in range(5):
             assert not rounds.done[0][sample % 3].acquire(timeout=0.02) and not running.done()
@@ -272,8 +279,8 @@ def test_two_lanes_stream_in_the_order_of_their_data():
     """Each sample goes from a to b and back to a, three of them at a time."""
     calls = Calls(3, slots=5)
     both = [Lane(A, (0, 2), ((), (1,))), Lane(B, (1,), ((0,),))]
-    rounds, num = rounds_of(both, (0, 1, 2), calls), 400
-    with ThreadPoolExecutor(2) as pool:
+    rounds, num = NativeRounds(both, (0, 1, 2), calls.slots), 400
+    with ThreadPoolExecutor(2) as pool, ended(rounds):
         running = [pool.submit(_all_rounds, rounds, lane) for lane in (0, 1)]
         for sample in range(num + 5):
             if sample >= 5:
@@ -299,17 +306,89 @@ def _all_rounds(rounds, lane):
 
 def test_what_fails_in_a_round_is_told_and_a_stop_ends_the_rest():
     calls = Calls(2, lambda segment: 3 if segment == 1 else 0, slots=1)
-    rounds = rounds_of([Lane(A, (0, 1), ((), ()))], (0, 0), calls)
+    rounds = NativeRounds([Lane(A, (0, 1), ((), ()))], (0, 0), calls.slots)
     begin(rounds, 0)
     with pytest.raises(ArithmeticError, match="status 3"):
         rounds.run(0, 0)
     assert calls.ran == [(0, 0), (1, 0)]
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(rounds.run, 0, 1)
-        assert not rounds.done[0][0].acquire(timeout=0.02)
-        rounds.stop()
-        assert running.result(20.0) == -1
-    assert rounds.run(0, 1) == -1 and len(calls.ran) == 2
+    again = NativeRounds([Lane(A, (0,), ((),))], (0,), calls.slots)
+    with ThreadPoolExecutor(1) as pool, ended(again):
+        running = pool.submit(again.run, 0, 0)
+        begin(again, 0)
+        assert again.done[0][0].acquire(timeout=20.0)
+        # It waits for the second, and tells of the first.
+        assert not again.done[0][0].acquire(timeout=0.02)
+        again.stop()
+        assert running.result(20.0) == 1
+    assert again.run(0, 1) == 0 and len(calls.ran) == 3
+
+
+def streaming(calls, num, depth=5, **given):
+    """Lanes of a pipeline from a to b and back to a, of which each sample is awaited."""
+    both = [Lane(A, (0, 2), ((), (1,))), Lane(B, (1,), ((0,),))]
+    watched = range(num)
+    lanes = StreamLanes(
+        both,
+        (0, 1, 2),
+        depth,
+        lambda segment, slot: forbidden(segment),
+        native=calls.slots,
+        watched=watched,
+        **given,
+    )
+    return closing(lanes)
+
+
+def test_whoever_awaits_samples_is_told_what_each_of_them_did():
+    """By several threads, each with the samples of its slot, as hosts of a cluster are asked."""
+    num, depth, turn = 200, 5, threading.Condition()
+    begun = []
+
+    def all_of(slot):
+        for sample in range(slot, num, depth):
+            with turn:
+                assert turn.wait_for(lambda: len(begun) == sample, 20.0)  # noqa: B023
+                lanes.begin(sample)
+                begun.append(sample)
+                if len(begun) == num:
+                    lanes.end(num)
+                turn.notify_all()
+            assert lanes.completed_s(sample, 20.0) == ended_s(sample)
+
+    def ended_s(sample):
+        told[sample] = {ran.segment: (ran.start_s, ran.end_s) for ran in lanes.ran_by(sample)}
+        return told[sample][2][1]
+
+    told = {}
+    calls = Calls(3, slots=depth)
+    with streaming(calls, num) as lanes:
+        with ThreadPoolExecutor(depth) as pool:
+            for slot in [pool.submit(all_of, slot) for slot in range(depth)]:
+                slot.result(60.0)
+        end_s = time.monotonic() + 20.0
+        while any(t.is_alive() for t in lanes._threads) and time.monotonic() < end_s:
+            time.sleep(0.01)
+        assert [len(each) for each in lanes.busy_s.values()] == [num + 2, num + 1]
+    assert sorted(told) == list(range(num)) and all(len(each) == 3 for each in told.values())
+    for sample, each in told.items():
+        times = [second for segment in (0, 1, 2) for second in each[segment]]
+        assert times == sorted(times), sample
+        assert sample == 0 or all(told[sample - 1][i][1] <= each[i][0] for i in range(3)), sample
+    for lane, segments in (("a", (0, 2)), ("b", (1,))):
+        took_s = sum(each[i][1] - each[i][0] for each in told.values() for i in segments)
+        assert sum(lanes.busy_s[lane]) == pytest.approx(took_s)
+
+
+def test_a_segment_of_a_pipeline_that_fails_ends_it_with_its_error():
+    seen = []
+    calls = Calls(3, lambda segment: seen.append(segment) or (9 if len(seen) == 8 else 0), slots=5)
+    with streaming(calls, 0) as lanes:
+        for sample in range(5):
+            lanes.begin(sample)
+        with pytest.raises(ArithmeticError, match="status 9"):
+            for sample in range(5):
+                lanes.completed_s(sample, 20.0)
+        assert lanes.is_over
 
 
 def test_who_waits_is_let_go_by_a_stop():

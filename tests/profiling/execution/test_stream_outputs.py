@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from profiling.execution import stream_outputs
 from profiling.execution.stream_outputs import Outputs, same_bits
 from profiling.measuring.outputs import DEFAULT, compare
 
@@ -19,13 +20,13 @@ class Known:
         return compare(self.outputs, outputs, program.tolerance)
 
 
-def kept(known, *samples):
+def compared(known, *samples):
     """The outputs of samples that use one memory, one behind the other."""
-    outputs = Outputs([known], SimpleNamespace(tolerance=DEFAULT))
+    outputs = Outputs([known], SimpleNamespace(tolerance=DEFAULT, reuses_outputs=True))
     memory = np.empty_like(samples[0])
     for sample in samples:
         memory[...] = sample
-        outputs.keep(0, {"y": memory})
+        outputs.compare(0, {"y": memory})
     memory[...] = np.nan
     outputs.finish()
     return outputs
@@ -36,7 +37,7 @@ RIGHT = np.random.default_rng(0).random((401, 700), np.float32) + 1
 
 
 def test_samples_without_a_difference_are_bit_equal_whatever_follows_them():
-    found = kept(Known(y=RIGHT), RIGHT, RIGHT)
+    found = compared(Known(y=RIGHT), RIGHT, RIGHT)
     assert found.match and found.bit_equal and found.max_abs_diff == 0.0
 
 
@@ -45,15 +46,31 @@ def test_a_difference_is_told_as_large_as_it_was_when_it_came_out(where):
     by_little, by_much = RIGHT.copy(), RIGHT.copy()
     by_little[where] = np.nextafter(RIGHT[where], np.float32(9))
     by_much[where] += 0.5
-    found = kept(Known(y=RIGHT), RIGHT, by_little, RIGHT)
+    found = compared(Known(y=RIGHT), RIGHT, by_little, RIGHT)
     assert found.match and not found.bit_equal
     assert found.max_abs_diff == pytest.approx(float(by_little[where] - RIGHT[where]))
-    found = kept(Known(y=RIGHT), by_little, by_much, RIGHT)
+    found = compared(Known(y=RIGHT), by_little, by_much, RIGHT)
     assert found.match is False and not found.bit_equal
     assert found.max_abs_diff == pytest.approx(0.5, rel=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "U3", "S2", "V4", "U0", "complex64"])
+DTYPES = ["float32", "int8", "bool", "U3", "S2", "V4", "complex64"]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 5, 2**18])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_changed_number_is_a_difference_wherever_it_is(monkeypatch, dtype, order, block_bytes):
+    monkeypatch.setattr(stream_outputs, "BLOCK_BYTES", block_bytes)
+    zeros = np.zeros((3, 4), dtype, order)
+    assert same_bits(zeros, np.zeros((3, 4), dtype))
+    for where in np.ndindex(3, 4):
+        other = zeros.copy(order)
+        other[where] = b"abcd" if dtype == "V4" else 1
+        assert not same_bits(zeros, other) and not same_bits(other, zeros), where
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "U0"])
 @pytest.mark.parametrize("shape", [(), (0,), (3, 4), (2, 0, 3)])
 def test_bits_are_compared_of_arrays_of_any_kind(dtype, shape):
     zeros = np.zeros(shape, dtype)

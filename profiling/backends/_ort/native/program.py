@@ -32,6 +32,8 @@ _QUIET = 4
 class NativeProgram(Program):
     """See `profiling.backends.base.Program`; for what `fits.why_not` has nothing against."""
 
+    reuses_outputs = True
+
     def __init__(
         self,
         layout: Layout,

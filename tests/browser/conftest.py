@@ -160,13 +160,9 @@ def visitor(playwright, executable, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def guest(visitor, studio_url):
-    """A page of the studio's that stays, and with it the process of all others.
-
-    What is opened from it need not be prepared for any site and moved to this one then.
-    """
-    page = visitor.new_page()
-    page.goto(f"{studio_url}/_stcore/health")
-    return page
+    """The same, with a page of the studio's that stays, and with it the process of all others."""
+    visitor.new_page().goto(f"{studio_url}/_stcore/health")
+    return visitor
 
 
 @pytest.fixture
@@ -196,9 +192,7 @@ def _sessions(guest, studio_url, studio_log):
     def open_page(
         path: str = "model", *, bare: bool = False, prepare: Callable[[Page], object] | None = None
     ):
-        with guest.expect_popup() as opened:
-            guest.evaluate("() => void open()")
-        page = opened.value
+        page = guest.new_page()
         pages.append(page)
         page.on("pageerror", lambda error: errors.append(f"page error: {error}"))
         page.on("console", lambda message: errors.extend(_error_in(message)))

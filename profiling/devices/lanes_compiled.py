@@ -180,8 +180,6 @@ def barrier(
 
 @inner
 def _run_segments(
-    number: int,
-    limit: int,
     stages: Ints,
     arguments: Ints,
     first_wait: Ints,
@@ -189,13 +187,15 @@ def _run_segments(
     first_signal: Ints,
     signals: Ints,
     functions: Ints,
-    patience_ns: int,
     over: Ints,
     start_s: Floats,
     end_s: Floats,
     resumed_s: Floats,
     status: Ints,
     now: Ints,
+    patience_ns: int,
+    number: int,
+    limit: int,
 ) -> int:
     """Run each segment of a lane once: in round `number` for sample `number` minus its stage.
 
@@ -247,7 +247,6 @@ def _run_segments(
 
 @jit
 def run_step(
-    limit: int,
     stages: Ints,
     arguments: Ints,
     first_wait: Ints,
@@ -255,13 +254,14 @@ def run_step(
     first_signal: Ints,
     signals: Ints,
     functions: Ints,
-    patience_ns: int,
     over: Ints,
     start_s: Floats,
     end_s: Floats,
     resumed_s: Floats,
     status: Ints,
     now: Ints,
+    patience_ns: int,
+    limit: int,
     bounds_s: Floats,
     lane: int,
     met: Ints,
@@ -281,8 +281,6 @@ def run_step(
             meet(lane, met, functions, patience_ns, over, status, now)
         bounds_s[0] = now_ns(functions, now) / 1e9
         ended = _run_segments(
-            0,
-            limit,
             stages,
             arguments,
             first_wait,
@@ -290,13 +288,15 @@ def run_step(
             first_signal,
             signals,
             functions,
-            patience_ns,
             over,
             start_s,
             end_s,
             resumed_s,
             status,
             now,
+            patience_ns,
+            0,
+            limit,
         )
         if ended < len(stages):
             return ended
@@ -310,13 +310,6 @@ def run_step(
 
 @jit
 def run_rounds(
-    first: int,
-    most: int,
-    limit: Ints,
-    go: Ints,
-    done: Ints,
-    ended_s: Floats,
-    times_s: Floats,
     stages: Ints,
     arguments: Ints,
     first_wait: Ints,
@@ -324,13 +317,20 @@ def run_rounds(
     first_signal: Ints,
     signals: Ints,
     functions: Ints,
-    patience_ns: int,
     over: Ints,
     start_s: Floats,
     end_s: Floats,
     resumed_s: Floats,
     status: Ints,
     now: Ints,
+    patience_ns: int,
+    first: int,
+    most: int,
+    limit: Ints,
+    go: Ints,
+    done: Ints,
+    ended_s: Floats,
+    times_s: Floats,
 ) -> int:
     """Run a lane of a pipeline for `most` rounds from `first` on, or until no sample is left.
 
@@ -352,8 +352,6 @@ def run_rounds(
         if ends >= until or over[0] != 0:
             return number - first
         ended = _run_segments(
-            number,
-            until,
             stages,
             arguments,
             first_wait,
@@ -361,13 +359,15 @@ def run_rounds(
             first_signal,
             signals,
             functions,
-            patience_ns,
             over,
             start_s,
             end_s,
             resumed_s,
             status,
             now,
+            patience_ns,
+            number,
+            until,
         )
         if ended <= last:
             return number - first

@@ -42,6 +42,9 @@ _LOCKS = (_ACQUIRE, _ACQUIRE_TIMED, _RELEASE, "PyThread_allocate_lock", "PyThrea
 # Neither needs the interpreter's lock; the first is there from Python 3.13 on, the second before.
 _CLOCK_THAT_WRITES, _CLOCK = "PyTime_PerfCounterRaw", "_PyTime_GetPerfCounter"
 
+# What is given to compiled code of a lane, see `_run_segments`.
+_Given = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats, Ints, Ints]
+
 
 @dataclass(frozen=True, eq=False)
 class NativeCalls:
@@ -105,10 +108,11 @@ class NativeLanes:
         self._error = slots[0].error
         keys = [(p, lane.device.name) for lane in lanes for a in lane.awaits for p in a]
         self._locks = _Locks(dict.fromkeys(keys), len(slots))
-        self._functions = functions_of(slots[0].function)
-        self._over = np.zeros(1, np.int64)
+        functions, self._over = functions_of(slots[0].function), np.zeros(1, np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
         self.courses = tuple(_Course.of(lane, stage_of, arguments, self._locks) for lane in lanes)
+        # By lane, what `_run_segments` wants of it.
+        self._given = tuple(course.given(functions, self._over) for course in self.courses)
 
     def stop(self) -> None:
         """End all lanes at their next segment, and those that wait; none can run afterwards."""
@@ -132,28 +136,8 @@ class NativeSteps(NativeLanes):
         """Run a lane's segments once, after `again` rounds that do not count; none where `limit` is
         0. False where `stop` has ended it; a segment's error passes on.
         """
-        own = self.courses[lane]
-        ended = self._run_step(
-            limit,
-            own.stages,
-            own.arguments,
-            own.first_wait,
-            own.waits,
-            own.first_signal,
-            own.signals,
-            self._functions,
-            PATIENCE_NS,
-            self._over,
-            own.start_s,
-            own.end_s,
-            own.resumed_s,
-            own.status,
-            own.now,
-            own.bounds_s,
-            lane,
-            self._met,
-            again,
-        )
+        own, given = self.courses[lane], self._given[lane]
+        ended = self._run_step(*given, PATIENCE_NS, limit, own.bounds_s, lane, self._met, again)
         if 0 <= ended < len(own.stages):
             raise self._error(int(own.status[0]))
         return bool(ended >= 0)
@@ -178,8 +162,7 @@ class NativeRounds(NativeLanes):
         self.done = [[NativeLock() for _ in slots] for _ in lanes]
         self.ended_s = [np.zeros(len(slots)) for _ in lanes]
         self._opened = [
-            tuple(np.array([lock.address for lock in locks], np.int64) for locks in pair)
-            for pair in zip(self.go, self.done, strict=True)
+            (addresses(go), addresses(done)) for go, done in zip(self.go, self.done, strict=True)
         ]
         # A lane looks back on what it has run at once; who awaits a sample looks back on all of its
         # rounds, behind which that lane is ahead by no more samples than there are slots.
@@ -192,32 +175,18 @@ class NativeRounds(NativeLanes):
         """Run a lane's rounds from `first` on, `most` or until there are no samples or `stop` ends
         it: how many. A segment's error passes on.
         """
-        own, (go, done) = self.courses[lane], self._opened[lane]
         num_run = self._run_rounds(
+            *self._given[lane],
+            PATIENCE_NS,
             first,
             most,
             self.limit,
-            go,
-            done,
+            *self._opened[lane],
             self.ended_s[lane],
             self._times_s[lane],
-            own.stages,
-            own.arguments,
-            own.first_wait,
-            own.waits,
-            own.first_signal,
-            own.signals,
-            self._functions,
-            PATIENCE_NS,
-            self._over,
-            own.start_s,
-            own.end_s,
-            own.resumed_s,
-            own.status,
-            own.now,
         )
-        if own.status[0]:
-            raise self._error(int(own.status[0]))
+        if failed := int(self.courses[lane].status[0]):
+            raise self._error(failed)
         return int(num_run)
 
     def times_s(self, lane: int, rounds: Sequence[int] | Ints) -> Floats:
@@ -238,7 +207,8 @@ class NativeLock:
 
     def __init__(self) -> None:
         self.address = _taken()
-        weakref.finalize(self, _free, [self.address]).atexit = False
+        # Not at the end of the process, when a thread that was given up may still hold it.
+        weakref.finalize(self, _free, self.address).atexit = False
 
     def release(self) -> None:
         _python(_RELEASE, None, ctypes.c_void_p)(self.address)
@@ -300,20 +270,30 @@ class _Course:
             now=np.zeros(1, np.int64),
         )
 
+    def given(self, functions: Ints, over: Ints) -> _Given:
+        """The arguments of compiled code that stay as they are, one by one: it takes long to unpack
+        a tuple of arrays."""
+        wanted = (self.stages, self.arguments, self.first_wait, self.waits)
+        signals = (self.first_signal, self.signals)
+        times_s = (self.start_s, self.end_s, self.resumed_s)
+        return (*wanted, *signals, functions, over, *times_s, self.status, self.now)
+
 
 class _Locks:
-    """Taken locks by key and slot, freed with this object: addresses (keys, slots)."""
+    """Taken locks by key and slot, with their addresses (keys, slots)."""
 
     def __init__(self, keys: Iterable[tuple[int, str]], slots: int) -> None:
         self.number = {key: i for i, key in enumerate(keys)}
-        made = [_taken() for _ in range(len(self.number) * slots)]
-        self.addresses = np.array(made, np.int64).reshape(len(self.number), slots)
-        # Not at the end of the process, when a thread that was given up may still hold one.
-        weakref.finalize(self, _free, made).atexit = False
+        self._locks = [NativeLock() for _ in range(len(self.number) * slots)]
+        self.addresses = addresses(self._locks).reshape(len(self.number), slots)
 
     def release_all(self) -> None:
-        for address in self.addresses.ravel().tolist():
-            _python(_RELEASE, None, ctypes.c_void_p)(address)
+        for lock in self._locks:
+            lock.release()
+
+
+def addresses(locks: Sequence[NativeLock]) -> Ints:
+    return np.array([lock.address for lock in locks], np.int64)
 
 
 @functools.cache
@@ -346,6 +326,5 @@ def _taken() -> int:
     return int(made)
 
 
-def _free(locks: Sequence[int]) -> None:
-    for lock in locks:
-        _python("PyThread_free_lock", None, ctypes.c_void_p)(lock)
+def _free(lock: int) -> None:
+    _python("PyThread_free_lock", None, ctypes.c_void_p)(lock)

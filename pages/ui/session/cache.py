@@ -6,6 +6,7 @@ left out of them; what stands beside them says enough.
 
 import dataclasses
 import gc
+import inspect
 import itertools
 import math
 import time
@@ -100,7 +101,14 @@ def _kept(
     max_entries: int, spinner: bool | str = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Keep the last results of a function for all sessions."""
-    return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=KEYS)
+    keep = st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=KEYS)
+
+    def kept(function: Callable[P, R]) -> Callable[P, R]:
+        # Streamlit asks for it at every call, once for each argument.
+        vars(function)["__signature__"] = inspect.signature(function)
+        return keep(function)
+
+    return kept
 
 
 def stamp(path: str | Path) -> str:

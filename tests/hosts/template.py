@@ -9,7 +9,7 @@ imported whose worker it is. Agents are nobody's, so theirs has Ray.
 """
 
 import gc
-import importlib
+import importlib.util
 import json
 import os
 import runpy
@@ -35,7 +35,10 @@ MODULES = (
     "filelock",
     "google.protobuf.json_format",
     "jsonschema",
+    "pydantic.v1.dataclasses",
     "requests",
+    "starlette.datastructures",
+    "wcwidth",
     "yaml",
     "onnx",
     "placement.advice.warming",
@@ -115,9 +118,11 @@ def main() -> None:
 
 
 def _serve(path: str, modules: Sequence[str]) -> None:
-    """Import these, and fork for whoever connects; returns in copies, once their work is done."""
+    """Import what is there of these, and fork for whoever connects; returns in copies, once their
+    work is done."""
     for name in modules:
-        importlib.import_module(name)
+        if importlib.util.find_spec(name.partition(".")[0]):
+            importlib.import_module(name)
     assert len(os.listdir("/proc/self/task")) == 1, "a copy would lack threads"
     # What is here by now is written to by no copy that looks for garbage.
     gc.collect()

@@ -132,7 +132,7 @@ class Desk {
     root.dataset.dock = dock;
     root.dataset.details = this.details();
     this.label("fold", dock === "folded" ? "▴ Open" : "▾ Fold", dock === "folded" ? "Open the dock" : "Fold the dock");
-    this.label("full", dock === "full" ? "Beside the graph" : "Full", dock === "full" ? "Show the graph above the dock again" : "Show the dock alone");
+    this.label("full", dock === "full" ? "Show graph" : "Full", dock === "full" ? "Show the graph above the dock again" : "Show the dock alone");
     const open = this.details() === "open";
     this.label("details", open ? "Hide details" : "Details", open ? "Fold the panel beside the graph" : "Show what is selected, and the load of each device");
     this.buttons.details.setAttribute("aria-expanded", String(open));

@@ -143,7 +143,10 @@ class Desk {
     const button = this.buttons[what];
     button.textContent = text;
     button.title = title;
-    button.setAttribute("aria-label", title);
+    // Whoever says aloud what to press says what is written on it.
+    const [word] = text.match(/[a-z].*/i) ?? [""];
+    const name = title.startsWith(word) ? title : `${word}: ${title[0].toLowerCase()}${title.slice(1)}`;
+    button.setAttribute("aria-label", name);
   }
 
   press(what) {

@@ -29,6 +29,24 @@ function scrollerOf(element) {
   return null;
 }
 
+// Where the first words of a text element end.
+function endOf(text) {
+  return Number(text.getAttribute("x")) + text.getSubStringLength(0, text.firstChild.length);
+}
+
+// Write as many of the words as there is room for, with dots and a tooltip where these are not all.
+function shorten(text, words, room) {
+  text.textContent = words;
+  let kept = words.length;
+  if (text.getComputedTextLength() > room) {
+    const dots = 13;
+    while (kept && text.getSubStringLength(0, kept) > room - dots) kept -= 1;
+  }
+  if (kept === words.length) return;
+  text.textContent = kept ? `${words.slice(0, kept).trimEnd()}…` : "";
+  text.append(node("title", {}, words));
+}
+
 // A unit in which the numbers of a range are easy to read.
 function unitOf(range) {
   if (range >= 2) return [1, "s"];

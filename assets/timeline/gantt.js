@@ -5,6 +5,8 @@
 // one thin strip.
 
 const RIGHT = 14;
+// Between a title and the note behind it.
+const NOTE_GAP = 10;
 // Lanes are this tall where there is room, and shrink to this share of it where all of them are in sight
 // then, whose bars have names of 9 px; of more, to the second one, at which names have their full size.
 // Rather than below the third one, links are folded.
@@ -283,6 +285,7 @@ class Gantt {
     this.svg = svg;
     this.tellMore();
     this.clearTargets();
+    this.fitNotes();
     this.past.draw();
     this.future.draw();
     this.root.dataset.zoomed = String(this.to - this.from < this.end * 0.9999);
@@ -323,7 +326,7 @@ class Gantt {
     const group = node("g", { class: "panel", "data-panel": panel.key });
     const { sizes } = this, middle = sizes.row / 2 + 4;
     const title = node("text", { x: 4, y: top + sizes.title / 2 + 4, class: "title" }, panel.title);
-    if (panel.note) title.append(node("tspan", { dx: 10, class: "note" }, panel.note));
+    if (panel.note) title.append(node("tspan", { dx: NOTE_GAP, class: "note" }, panel.note));
     group.append(title);
     const { spots } = this.spreads[number];
     const y = (row) => top + spots[row].top, slim = (row) => spots[row].folded;
@@ -462,6 +465,18 @@ class Gantt {
     const note = title.querySelector(".note"), box = title.getBBox();
     if (!note || box.x + box.width + 12 <= said.getBBox().x) return;
     note.remove();
+  }
+
+  // Notes end before what is beside them, with dots where not all of their words have room; these are
+  // in the tooltip.
+  fitNotes() {
+    this.svg?.querySelectorAll(".panel > .title").forEach((title, number) => {
+      const note = title.querySelector(".note");
+      if (!note) return;
+      const begun = number ? Infinity : Math.min(this.past.from, this.future.from);
+      const { note: words } = this.data.panels[number];
+      shorten(note, words, Math.min(this.width - RIGHT, begun - 12) - endOf(title) - NOTE_GAP);
+    });
   }
 
   // Lines go into the grid; the numbers below them are in sight whatever is scrolled.

@@ -10,6 +10,8 @@ class Ghost {
     this.slim = slim;
     this.bars = null;
     this.text = "";
+    // Where its words begin.
+    this.from = Infinity;
   }
 
   // Rows by their names, as Python says them; null for none.
@@ -22,8 +24,10 @@ class Ghost {
   draw() {
     this.drawn?.remove();
     this.drawn = null;
+    this.from = Infinity;
     const { gantt } = this;
     gantt.showTargets(true);
+    gantt.fitNotes();
     if (!this.slim) gantt.past.say(!this.bars);
     // What is asked about is the first panel's placement; timelines elsewhere ask nothing.
     if (!this.bars || !gantt.svg || !gantt.data.asks) return;
@@ -38,6 +42,7 @@ class Ghost {
     // Below what is being dragged, whose words must stay readable.
     gantt.svg.insertBefore(this.drawn, gantt.svg.querySelector(".lane"));
     this.clear(number);
+    gantt.fitNotes();
   }
 
   // What was needs no word while it is told what would be.
@@ -46,17 +51,22 @@ class Ghost {
   }
 
   // Beside the panel's title where it would stand on it, and before the words about targets; where
-  // there is no room between the two, what is foretold comes first, for it is gone soon.
+  // there is no room between the two, the title's note is shortened, and what is foretold comes first,
+  // for it is gone soon.
   clear(number) {
     const { gantt } = this, text = this.drawn.querySelector("text"), width = text.getBBox().width;
-    const title = gantt.svg.querySelectorAll(".panel > .title")[number].getBBox();
-    const free = title.x + title.width + 12, edge = gantt.left + gantt.plot;
+    const title = gantt.svg.querySelectorAll(".panel > .title")[number], box = title.getBBox();
+    const note = title.querySelector(".note"), edge = gantt.left + gantt.plot;
     const targets = gantt.svg.querySelector(".targets > text")?.getBBox();
-    const end = targets ? targets.x - 12 : edge, isTight = free + width > end;
+    const end = targets ? targets.x - 12 : edge;
+    let free = box.x + box.width + 12;
+    if (note && free + width > end) free = endOf(title) + NOTE_GAP;
+    const isTight = free + width > end;
     if (isTight && targets && this.slim) text.remove();
     if (isTight && targets && !this.slim) gantt.showTargets(false);
     const right = isTight ? edge : end, x = Math.min(Number(text.getAttribute("x")), right);
     text.setAttribute("x", x - width >= free ? x : Math.min(free + width, Math.max(right, width)));
+    if (text.isConnected) this.from = Number(text.getAttribute("x")) - width;
   }
 
   path(number, top) {

@@ -237,7 +237,7 @@ def test_the_graph_has_most_of_the_window_and_the_page_never_scrolls(lasting_des
         assert desk.evaluate(SCROLLS) <= 0, (width, height)
     assert share(desk) >= 0.40
     press(desk, "Fold the dock")
-    press(desk, "Fold the panel beside the graph")
+    press(desk, "Hide details: fold the panel beside the graph")
     desk.wait_for_function(f"{PROBE}.stage.height > 600")
     assert share(desk) >= 0.70 and desk.evaluate(SCROLLS) <= 0
     # Remembered by the browser, for this project.
@@ -247,7 +247,7 @@ def test_the_graph_has_most_of_the_window_and_the_page_never_scrolls(lasting_des
     press(desk, "Open the dock")
     # What 1440 x 900 comes to at 150 %, with the inspector over the graph.
     desk.set_viewport_size({"width": 960, "height": 600})
-    press(desk, "Show what is selected, and the load of each device")
+    press(desk, "Details: show what is selected, and the load of each device")
     expect(desk.get_by_text("Predicted load of each device")).to_be_visible()
     desk.wait_for_timeout(300)
     assert share(desk) >= 0.35 and desk.evaluate(SCROLLS) <= 0
@@ -267,9 +267,9 @@ def test_the_dock_is_dragged_and_each_tab_shows_what_it_holds(lasting_desk):
         # What came late stands, unseen, in the tab before.
         shown = desk.locator(f".st-key-desk-dock {TABS[name]} >> visible=true").first
         expect(shown).to_be_visible()
-    press(desk, "Show the dock alone")
+    press(desk, "Full: show the dock alone")
     expect(desk.locator(".canvas").first).not_to_be_visible()
-    press(desk, "Show the graph above the dock again")
+    press(desk, "Show graph: show the graph above the dock again")
     assert desk.evaluate(f"{PROBE}.stage.height") == pytest.approx(before - 100, abs=2)
     _drag_the_dock(desk, 100)
     desk.wait_for_function(f"Math.abs({PROBE}.stage.height - {before}) < 2")

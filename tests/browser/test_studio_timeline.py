@@ -32,6 +32,12 @@ LETTERS_PX = """(frame) => {
     const inside = [...svg.querySelectorAll(".inside")];
     return Math.min(...inside.map((text) => parseFloat(text.style.fontSize) * zoom));
 }"""
+# Where notes behind titles begin and end, what is written, and what the tooltip says.
+NOTES = """(gantt) => [...gantt.querySelectorAll(".title > .note")].map((note) => {
+    const box = note.getBoundingClientRect();
+    const whole = note.querySelector("title")?.textContent ?? "";
+    return [box.left, box.right, note.firstChild.textContent, whole];
+})"""
 BARS, OUTLINES = ".gantt .bar", ".gantt rect.selected"
 
 
@@ -88,12 +94,27 @@ def test_bars_and_picture_share_the_selection_and_what_is_zoomed_stays(lasting):
     assert page.locator(".gantt").first.get_attribute("data-from") == seen
     page.get_by_role("button", name="Whole").click()
     assert whole(page)
+    _a_note_without_room_ends_in_dots(page)
 
     expect(page.get_by_text(re.compile("computed in half the time")).first).to_be_visible()
     open_tab(page, "Memory")
     memory = page.get_by_test_id("stPlotlyChart").last
     devices = len(drawn(page)["counts"])
     expect(memory.locator(".scatterlayer .trace")).to_have_count(devices)
+
+
+def _a_note_without_room_ends_in_dots(page):
+    gantt = page.locator(".gantt").first
+    ((_, _, words, told),) = gantt.evaluate(NOTES)
+    assert ", times " in words and not told
+    gantt.evaluate("(gantt) => gantt.style.setProperty('--text-scale', '5')")
+    expect(gantt.locator(".note title")).to_have_count(1)
+    ((left, right, cut, told),) = gantt.evaluate(NOTES)
+    assert told == words and cut.endswith("…") and words.startswith(cut[:-1]) and len(cut) > 3
+    box = gantt.bounding_box()
+    assert box["x"] < left < right <= box["x"] + box["width"]
+    gantt.evaluate("(gantt) => gantt.style.removeProperty('--text-scale')")
+    expect(gantt.locator(".note title")).to_have_count(0)
 
 
 def bars_of(page, row):

@@ -38,9 +38,9 @@ _SCRIPT = """<script>(() => {
 """
 
 
-def first_page(page: str, scripts: Path, library: str, sight: str) -> str:
+def first_page(page: str, scripts: Path, library: str, first: str) -> str:
     """The page with its small modules, with the script of the canvas at the path `library`, and
-    with the program `sight` that asks for a first picture before all else.
+    with the program `first` that runs before all else, as what asks for a first picture.
 
     It stays as it is where it is not built as this expects.
     """
@@ -68,7 +68,7 @@ def first_page(page: str, scripts: Path, library: str, sight: str) -> str:
     # Streamlit asks for these when it draws the first of a kind; by then they have been run.
     run = "".join(f'import "./static/js/{name}";' for name in late)
     links += f'<script type="module">{run}</script>\n'
-    asking = f"<script>(() => {{\n{sight}}})();</script>\n"
+    asking = f"<script>(() => {{\n{first}}})();</script>\n"
     return f"{rest[:begin]}{asking}{head}{rest[begin:end]}{canvas}{links}{rest[end:]}"
 
 

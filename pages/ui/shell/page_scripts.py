@@ -27,6 +27,8 @@ FOLDER = Path(st.__file__).parent / "static"
 KEPT = "public, immutable, max-age=31536000"
 # Whoever asks for a part, or whether something has changed, is answered by Streamlit.
 CONDITIONS = frozenset((b"range", b"if-none-match", b"if-modified-since", b"if-range"))
+# Programs that a page begins with.
+FIRST = ("open_anew.js", "first_sight.js")
 # What would make an answer another one than the file.
 WAYS = CONDITIONS | {b"accept-encoding"}
 # What an answer says about the file, and not about what is sent for it.
@@ -92,8 +94,8 @@ def _index() -> bytes:
 @cache
 def _first_page() -> bytes:
     page = _index().decode("utf-8")
-    sight = (program.ASSETS / "desk" / "first_sight.js").read_text(encoding="utf-8")
-    made = first_page(page, FOLDER / "static" / "js", canvas_scripts.library_path(), sight)
+    ours = "\n".join((program.ASSETS / "desk" / name).read_text("utf-8") for name in FIRST)
+    made = first_page(page, FOLDER / "static" / "js", canvas_scripts.library_path(), ours)
     return made.encode("utf-8")
 
 

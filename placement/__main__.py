@@ -5,6 +5,7 @@ success, 1 when a check fails, 2 on bad input with one line on standard error, 1
 141 when whoever reads the output wants no more of it (`... | head`).
 """
 
+import _thread
 import atexit
 import os
 import signal
@@ -20,6 +21,8 @@ from placement.cli.options import fail, make_parser
 from placement.cli.printing import output_refusals, silence
 
 _GRACE_S = 2.0
+# No signal's number: a Ctrl-C was lost. After the seconds who noticed it is out of the way.
+_LOST, _OUT_OF_THE_WAY_S = 0, 0.02
 # Its number where there is one; Windows knows no such signal.
 _SIGPIPE = 13
 
@@ -96,6 +99,9 @@ def _terminable() -> Iterator[None]:
     another one may be inside a call of a runtime that cannot be ended. That thread is told by the
     interpreter's own handler in C, since the one here waits for the main thread to come back from
     a call, and for good where the signal came just before a call that sleeps.
+
+    A Ctrl-C that comes while an object is taken away would end nothing, for Python only writes what
+    is raised then. It is raised again.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -107,7 +113,15 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
+    def unraisable(lost: "sys.UnraisableHookArgs") -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            # Raised here it would be lost once more, and what was interrupted may hold a lock.
+            os.write(writer, bytes([_LOST]))
+        else:
+            said_before(lost)
+
     threading.Thread(target=_see_to_the_end, args=(reader,), daemon=True).start()
+    said_before, sys.unraisablehook = sys.unraisablehook, unraisable
     told_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = signal.signal(signal.SIGTERM, terminated)
     try:
@@ -116,15 +130,22 @@ def _terminable() -> Iterator[None]:
         if signal.getsignal(signal.SIGTERM) is terminated:
             signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
         signal.set_wakeup_fd(told_before)
+        sys.unraisablehook = said_before
         os.close(writer)
 
 
 def _see_to_the_end(reader: int) -> None:
-    """Once SIGTERM's number arrives, leave after a grace period, having run the exit functions."""
+    """Once SIGTERM's number arrives, leave after a grace period, having run the exit functions.
+
+    A Ctrl-C that was lost is raised again.
+    """
     # Each signal that Python handles writes its number, a terminal's Ctrl-C as well.
     while number := os.read(reader, 1):
         if number[0] == signal.SIGTERM:
             break
+        if number[0] == _LOST:
+            time.sleep(_OUT_OF_THE_WAY_S)
+            _thread.interrupt_main()
     else:
         os.close(reader)
         return

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -161,6 +162,23 @@ def test_a_terminal_shows_how_far_a_search_is_and_ctrl_c_ends_it_with_a_sentence
     *shown, last = re.split(r"\r(?:\x1b\[K)?", seen.decode().strip())
     assert any(re.match(r"\d+/\d+ batches", line) for line in shown), shown
     assert last == "Stopped."
+
+
+def test_a_ctrl_c_that_comes_while_an_object_is_taken_away_ends_a_command(monkeypatch):
+    class Interrupted:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def taking_away(options):
+        made = Interrupted()
+        del made
+        for _ in range(500):
+            time.sleep(0.02)
+        return 0
+
+    monkeypatch.setattr("placement.cli.verbs.placers", taking_away)
+    done = call_here("placers")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "Stopped.\n")
 
 
 @pytest.mark.parametrize("ends", [KeyboardInterrupt(), SystemExit(143)])

@@ -126,7 +126,7 @@ HINTS = {
             "scales_h": 2.0,
             "scales_w": 2.0,
         }
-        for key in ["upsample_trilinear3d", "upsample_nearest3d"]
+        for key in ["upsample_trilinear3d", "upsample_nearest3d", "_upsample_nearest_exact3d"]
     },
     "lstm": _recurrent(4),
     "gru": _recurrent(3),
@@ -396,10 +396,10 @@ HINTS = {
     "empty_permuted": {"size": [2, 3], "physical_layout": [0, 1]},
     "tril_indices": {"row": 3, "col": 3},
     "triu_indices": {"row": 3, "col": 3},
-    "clamp": {"min": 0.1, "max": 0.5},
+    **{key: {"min": 0.1, "max": 0.5} for key in ["clamp", "clip"]},
     "renorm": {"p": 2.0, "dim": 0, "maxnorm": 1.0},
     "polygamma": {"n": 1},
-    "mvlgamma": {"p": 1},
+    **{key: {"p": 1} for key in ["mvlgamma", "special_multigammaln"]},
     "histc": {"bins": 4},
     "logit": {"eps": 0.01},
     "meshgrid": {"tensors": [vector(3), vector(4)], "indexing": "ij"},
@@ -424,7 +424,10 @@ HINTS = {
     "block_diag": {"tensors": [X, X]},
     "norm": {"p": 2.0},
     "linalg_norm": {"ord": 2.0, "dim": [0]},
+    "linalg_norm.ord_str": {"ord": "fro", "dim": [0, 1]},
     "linalg_matrix_norm": {"ord": "fro"},
+    "linalg_matrix_norm.default": {"ord": 1.0},
+    "linalg_tensorinv": {"self": Spec((2, 2, 2, 2)), "ind": 2},
     "gumbel": {},
     "lerp": {"end": X, "weight": X},
     "polar": {"abs": X, "angle": X},
@@ -433,18 +436,28 @@ HINTS = {
     "pow": {"exponent": 2.0},
     "conv2d.padding": {"padding": "same"},
     **{f"scatter.{kind}reduce": {"reduce": "add"} for kind in ("", "value_")},
-    **{f"div.{kind}_mode": {"rounding_mode": "floor"} for kind in ("Tensor", "Scalar")},
+    **{
+        f"{name}.{kind}_mode": {"rounding_mode": "floor"}
+        for name in ("div", "divide")
+        for kind in ("Tensor", "Scalar")
+    },
     "masked_fill.Tensor": {"value": Spec(())},
-    **{name: {"self": Spec((1, 1))} for name in ("linalg_cholesky", "linalg_cholesky_ex")},
+    **{
+        name: {"self": Spec((1, 1))}
+        for name in ("cholesky", "linalg_cholesky", "linalg_cholesky_ex")
+    },
     "_native_batch_norm_legit.no_stats": {"training": True},
     **{
-        f"upsample_{kind}.vec": {"output_size": None, "scale_factors": [2.0] * n}
+        f"{name}.vec": {"output_size": None, "scale_factors": [2.0] * n}
         for n, kinds in (
             (1, ("linear1d", "nearest1d")),
-            (2, ("nearest2d", "bilinear2d", "bicubic2d")),
+            (2, ("nearest2d", "bilinear2d", "bicubic2d", "bilinear2d_aa", "bicubic2d_aa")),
             (3, ("nearest3d", "trilinear3d")),
         )
-        for kind in kinds
+        for name in (
+            f"_upsample_nearest_exact{n}d",
+            *(f"{'_' * kind.endswith('_aa')}upsample_{kind}" for kind in kinds),
+        )
     },
     "multilabel_margin_loss": {"target": _INDEX},
 }

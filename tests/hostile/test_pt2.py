@@ -413,6 +413,15 @@ def modules():
                    (x,)),
         "statistics": (Called(lambda v: (v.var(1), v.std(), *torch.var_mean(v, 1), v.norm(dim=1))),
                        (x,)),
+        "other names": (Called(lambda v: (
+            torch.concat([v.ravel(), v.reshape_as(v.mT).flatten()]),
+            v.swapdims(0, 1).moveaxis(0, 1),
+            v.multiply(v).subtract(v).divide(2).clip(-1, 1), v.greater(v.negative()),
+            nn.functional.relu6(v), torch.special.expit(v), torch.atleast_2d(v.diag()))), (x,)),
+        "smooth sizes": (Called(lambda v: [
+            nn.functional.interpolate(v, size=(9, 7), mode=mode, **more)
+            for mode, more in (("bicubic", {"antialias": True}), ("bilinear", {"antialias": True}),
+                               ("nearest-exact", {}))]), (image,)),
         "waves": (Called(lambda v: torch.fft.irfft(torch.fft.rfft(v))), (x,)),
     }  # fmt: skip
 

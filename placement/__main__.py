@@ -5,7 +5,6 @@ success, 1 when a check fails, 2 on bad input with one line on standard error, 1
 141 when whoever reads the output wants no more of it (`... | head`).
 """
 
-import _thread
 import atexit
 import os
 import signal
@@ -108,6 +107,7 @@ def _terminable() -> Iterator[None]:
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
+    ended = threading.Event()
 
     def terminated(number: int, frame: object) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -120,21 +120,23 @@ def _terminable() -> Iterator[None]:
         else:
             said_before(lost)
 
-    threading.Thread(target=_see_to_the_end, args=(reader,), daemon=True).start()
+    threading.Thread(target=_see_to_the_end, args=(reader, ended), daemon=True).start()
     said_before, sys.unraisablehook = sys.unraisablehook, unraisable
     told_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = signal.signal(signal.SIGTERM, terminated)
     try:
         yield
     finally:
+        ended.set()
         if signal.getsignal(signal.SIGTERM) is terminated:
             signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
         signal.set_wakeup_fd(told_before)
-        sys.unraisablehook = said_before
+        if sys.unraisablehook is unraisable:
+            sys.unraisablehook = said_before
         os.close(writer)
 
 
-def _see_to_the_end(reader: int) -> None:
+def _see_to_the_end(reader: int, ended: threading.Event) -> None:
     """Once SIGTERM's number arrives, leave after a grace period, having run the exit functions.
 
     A Ctrl-C that was lost is raised again.
@@ -143,9 +145,9 @@ def _see_to_the_end(reader: int) -> None:
     while number := os.read(reader, 1):
         if number[0] == signal.SIGTERM:
             break
-        if number[0] == _LOST:
-            time.sleep(_OUT_OF_THE_WAY_S)
-            _thread.interrupt_main()
+        if number[0] == _LOST and not ended.wait(_OUT_OF_THE_WAY_S):
+            # As a signal, for the main thread may have gone to sleep since.
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:
         os.close(reader)
         return

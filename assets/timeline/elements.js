@@ -37,13 +37,11 @@ function endOf(text) {
 // Write as many of the words as there is room for, with dots and a tooltip where these are not all.
 function shorten(text, words, room) {
   text.textContent = words;
-  let kept = words.length;
-  if (text.getComputedTextLength() > room) {
-    const dots = 13;
-    while (kept && text.getSubStringLength(0, kept) > room - dots) kept -= 1;
-  }
-  if (kept === words.length) return;
-  text.textContent = kept ? `${words.slice(0, kept).trimEnd()}…` : "";
+  if (text.getComputedTextLength() <= room) return;
+  const dots = 13;
+  let kept = words.length - 1;
+  while (kept && text.getSubStringLength(0, kept) > room - dots) kept -= 1;
+  text.textContent = `${words.slice(0, kept).trimEnd()}…`;
   text.append(node("title", {}, words));
 }
 

@@ -5,6 +5,8 @@
 // one thin strip.
 
 const RIGHT = 14;
+// A frame that is narrower shows nothing.
+const LEAST_WIDTH = 80;
 // Between a title and the note behind it.
 const NOTE_GAP = 10;
 // Lanes are this tall where there is room, and shrink to this share of it where all of them are in sight
@@ -255,7 +257,7 @@ class Gantt {
   }
 
   draw() {
-    if (!this.data || this.frame.clientWidth < 80) return;
+    if (!this.data || this.frame.clientWidth < LEAST_WIDTH) return;
     this.fit();
     const width = this.frame.clientWidth;
     this.width = width;
@@ -285,7 +287,6 @@ class Gantt {
     this.svg = svg;
     this.tellMore();
     this.clearTargets();
-    this.fitNotes();
     this.past.draw();
     this.future.draw();
     this.root.dataset.zoomed = String(this.to - this.from < this.end * 0.9999);
@@ -326,7 +327,7 @@ class Gantt {
     const group = node("g", { class: "panel", "data-panel": panel.key });
     const { sizes } = this, middle = sizes.row / 2 + 4;
     const title = node("text", { x: 4, y: top + sizes.title / 2 + 4, class: "title" }, panel.title);
-    if (panel.note) title.append(node("tspan", { dx: NOTE_GAP, class: "note" }, panel.note));
+    if (panel.note) title.append(Object.assign(node("tspan", { dx: NOTE_GAP, class: "note" }, panel.note), { words: panel.note }));
     group.append(title);
     const { spots } = this.spreads[number];
     const y = (row) => top + spots[row].top, slim = (row) => spots[row].folded;
@@ -467,15 +468,14 @@ class Gantt {
     note.remove();
   }
 
-  // Notes end before what is beside them, with dots where not all of their words have room; these are
-  // in the tooltip.
+  // Notes end before what is told of other timelines, or with the line, with dots where not all of their
+  // words have room; these are in the tooltip. Where nothing is laid out, nothing can be measured.
   fitNotes() {
-    this.svg?.querySelectorAll(".panel > .title").forEach((title, number) => {
-      const note = title.querySelector(".note");
-      if (!note) return;
-      const begun = number ? Infinity : Math.min(this.past.from, this.future.from);
-      const { note: words } = this.data.panels[number];
-      shorten(note, words, Math.min(this.width - RIGHT, begun - 12) - endOf(title) - NOTE_GAP);
+    if (!this.svg || this.frame.clientWidth < LEAST_WIDTH) return;
+    const { from } = this.future.bars ? this.future : this.past;
+    this.svg.querySelectorAll(".panel > .title").forEach((title, number) => {
+      const note = title.querySelector(".note"), end = number ? this.width - RIGHT : Math.min(this.width - RIGHT, from - 12);
+      if (note) shorten(note, note.words, end - endOf(title) - NOTE_GAP);
     });
   }
 

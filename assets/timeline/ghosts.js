@@ -30,7 +30,7 @@ class Ghost {
     gantt.fitNotes();
     if (!this.slim) gantt.past.say(!this.bars);
     // What is asked about is the first panel's placement; timelines elsewhere ask nothing.
-    if (!this.bars || !gantt.svg || !gantt.data.asks) return;
+    if (!this.bars || !gantt.svg || !gantt.data.asks || gantt.frame.clientWidth < LEAST_WIDTH) return;
     const number = 0;
     this.drawn = node("g", { class: this.kind });
     const top = gantt.tops[number], { tall } = gantt.spreads[number];

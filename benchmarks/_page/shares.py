@@ -5,7 +5,8 @@ from typing import Any
 from benchmarks._page.sides import PROBE
 from benchmarks._page.watch import HEIGHT, WIDTH
 
-DOCK, INSPECTOR = "Fold the dock", "Fold the panel beside the graph"
+DOCK, INSPECTOR = "Fold the dock", "Hide details: fold the panel beside the graph"
+DETAILS = "Details: show what is selected, and the load of each device"
 OPEN, FOLDED, ENLARGED = "dock open", "dock and inspector folded", "at 150 %, dock open"
 LEAST = {OPEN: 0.40, FOLDED: 0.70, ENLARGED: 0.35}
 # What the window comes to in a browser at 150 %.
@@ -22,7 +23,7 @@ def shares(page: Any) -> dict[str, float]:
     for name in (DOCK, INSPECTOR):
         page.get_by_role("button", name=name, exact=True).click()
     found[FOLDED] = _share(page)
-    for name in ("Open the dock", "Show what is selected, and the load of each device"):
+    for name in ("Open the dock", DETAILS):
         page.get_by_role("button", name=name, exact=True).click()
     return found
 

@@ -261,6 +261,13 @@ def test_what_a_file_may_not_call_a_module_may():
         ("lstm.input", {"hx": [(1, 2, 9), (1, 2, 5)]}, "states or weights of other sizes"),
         ("lstm.input", {"num_layers": 2}, "2 states and 4 weights for 2 layers"),
         ("upsample_nearest2d.default", {"scales_h": 1e-30}, "factors"),
+        (
+            "_upsample_bilinear2d_aa.default",
+            {"self": [(1, 1, 1, 1)], "output_size": [1, 1], "scales_h": 1e-9},
+            "factors [1e-09",
+        ),
+        ("_upsample_nearest_exact3d.vec", {"scale_factors": [1e30] * 3}, "factors"),
+        ("special_multigammaln.default", {"p": 10**9}, "p 1000000000"),
         ("native_group_norm.default", {"HxW": 10**6}, "sizes [2, 4, 1000000]"),
         ("_fft_c2r.default", {"last_dim_size": 1000}, "1000 values for 4 frequencies"),
         ("_fft_c2r.default", {"dim": [-2]}, "dimensions [-2]"),

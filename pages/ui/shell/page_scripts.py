@@ -94,7 +94,9 @@ def _index() -> bytes:
 @cache
 def _first_page() -> bytes:
     page = _index().decode("utf-8")
-    ours = "\n".join((program.ASSETS / "desk" / name).read_text("utf-8") for name in FIRST)
+    texts = ((program.ASSETS / "desk" / name).read_text(encoding="utf-8") for name in FIRST)
+    # Each in a block, so that their names stay apart.
+    ours = "".join(f"{{\n{text}}}\n" for text in texts)
     made = first_page(page, FOLDER / "static" / "js", canvas_scripts.library_path(), ours)
     return made.encode("utf-8")
 

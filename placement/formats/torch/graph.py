@@ -25,7 +25,7 @@ MOST_LOOSE = 24
 # Ops that multiply matrices; the others do about one operation per element that they make.
 _COUNTED = (
     "addmm", "baddbmm", "bmm", "conv", "efficient_attention", "flash_attention", "grouped_mm",
-    "gru", "linear", "lstm", "matmul", "mm", "mv", "rnn", "scaled",
+    "gru", "linalg_matmul", "linear", "lstm", "matmul", "mm", "mv", "rnn", "scaled",
 )  # fmt: skip
 
 

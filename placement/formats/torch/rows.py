@@ -9,6 +9,7 @@ _THROUGH = (
     "view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "slice", "select", "expand", "clone",
     "alias", "detach", "flatten", "contiguous", "to", "_to_copy", "permute", "transpose",
     "ravel", "reshape_as", "view_as", "unflatten", "swapaxes", "swapdims", "movedim", "moveaxis",
+    "atleast_1d", "atleast_2d", "atleast_3d", "t", "mT", "narrow", "flip",
 )  # fmt: skip
 # By op: which argument holds numbers of rows, and which argument, along which axis, has the rows.
 _ROWS = {

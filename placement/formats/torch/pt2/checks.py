@@ -20,6 +20,9 @@ MAX_INT = 2**40
 # Convolutions of steps beyond crash: transposed ones from about 10 000 on.
 MAX_STEP = 1024
 MAX_WINDOW = 2**31 - 1
+# Smoothing takes as many numbers for each that it makes as a factor makes one of.
+LEAST_FACTOR = 1e-3
+MAX_ORDER = 1000
 # Normalisations over batches that give their statistics too.
 BATCH_NORMS = (
     "native_batch_norm",
@@ -196,13 +199,15 @@ def _scaled(bound: Arguments) -> str:
     sizes = bound.get("output_size")
     given = bound.get("scale_factors")
     if given is not None:
-        fine = all(1e-3 <= factor <= 1e3 for factor in given) and sizes is None
+        fine = all(LEAST_FACTOR <= factor <= 1 / LEAST_FACTOR for factor in given) and sizes is None
         return "" if fine and len(given) == value.dim() - 2 else f"factors {list(given)[:4]}"
     factors = [bound[key] for key in _SCALES if bound.get(key) is not None]
     if sizes is None or len(sizes) != value.dim() - 2 or any(n < 1 for n in sizes):
         return f"sizes {None if sizes is None else list(sizes)[:4]}"
     if not factors:
         return ""
+    if not all(LEAST_FACTOR <= factor <= 1 / LEAST_FACTOR for factor in factors):
+        return f"factors {factors}"
     pairs = zip(factors, value.shape[2:], sizes, strict=False)
     fits = len(factors) == len(sizes) and all(abs(f * n - m) <= 1 for f, n, m in pairs)
     return "" if fits else f"factors {factors} for {list(value.shape)} to {list(sizes)}"
@@ -352,6 +357,7 @@ _CHECKS: Mapping[str, Callable[[Arguments], str]] = {
             "upsample_nearest3d",
             "_upsample_nearest_exact1d",
             "_upsample_nearest_exact2d",
+            "_upsample_nearest_exact3d",
             "upsample_linear1d",
             "upsample_bilinear2d",
             "_upsample_bilinear2d_aa",
@@ -370,6 +376,8 @@ _CHECKS: Mapping[str, Callable[[Arguments], str]] = {
     "grid_sampler": _modes(interpolation_mode=2, padding_mode=2),
     "grid_sampler_2d": _modes(interpolation_mode=2, padding_mode=2),
     "grid_sampler_3d": _modes(interpolation_mode=2, padding_mode=2),
+    "mvlgamma": _modes(p=MAX_ORDER),
+    "special_multigammaln": _modes(p=MAX_ORDER),
     "searchsorted": _none("sorter"),
     "pixel_shuffle": _not_empty,
     "pixel_unshuffle": _not_empty,

@@ -9,6 +9,7 @@ import torch
 from placement.core.machine import Device
 from placement.loaders.zoo import TRAINING
 from profiling.backends._torch.run import use_threads
+from profiling.backends._torch.teams import let_go
 from profiling.backends.base import Program
 from profiling.devices.cores import usable_cores
 
@@ -29,6 +30,7 @@ class EagerStep(Program):
         self._module.train()
         self._optimiser = torch.optim.SGD(self._module.parameters(), lr=LEARNING_RATE)
         self._cores = len(usable_cores()) if device is None else device.cores
+        self.rest = let_go if self._cores > 1 else None
         self._value: Any = None
 
     def run(self, segment: int) -> None:

@@ -72,7 +72,7 @@ SUMMARY = {
 
 
 def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
-    lanes, whole = pl.machine("two-lanes"), pl.machine("local:1")
+    lanes, whole = (pl.machine_for(model, pl.machine(spec)) for spec in ("two-lanes", "local:1"))
     problem = pl.make_problem(model, lanes, pl.profile(model, lanes, refresh=True))
     alone = pl.make_problem(model, whole, pl.profile(model, whole, refresh=True))
     cases = {name: (kind, problem, s) for kind, name, s in schedules(problem, seed)}

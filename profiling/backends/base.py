@@ -17,7 +17,7 @@ from placement.core.schedule import Schedule
 from placement.parallel.executor import Executor
 from profiling.backends._ring import RingLanes
 from profiling.devices.lanes import Lane, Lanes, Step
-from profiling.devices.native import NativeCalls
+from profiling.devices.native import NativeCalls, share_cores, why_not
 from profiling.devices.stream_lanes import Ran
 from profiling.measuring.outputs import DEFAULT
 
@@ -126,11 +126,13 @@ class Program(ABC):
     Segments of devices that another runtime drives are not this program's to run: what they make
     and its own segments read comes by `take`, what they read of its own they get by `value`.
     Where segments are calls of native code these are `native`, and lanes may use them in the place
-    of `run`; `lanes_note` says in a sentence which lanes there are and why, where that is a choice.
-    After so many steps (`settles_after`) a step is as all that follow. Where steps are
-    repeatable (`is_repeatable`) all segments may run more often in between, and nothing is
-    different then but what is random by definition. `reuses_outputs` says that `views` lie where
-    the next step writes.
+    of `run`; else `waits_awake` lets lanes with cores of their own try instead of sleeping while
+    they wait for each other. `lanes_note` says in a sentence which lanes there are and why, where
+    that is a choice. `rest` is what each thread that has run segments does before another program's
+    turn, where it keeps something that is in the way of others. After so many steps
+    (`settles_after`) a step is as all that follow. Where steps are repeatable (`is_repeatable`) all
+    segments may run more often in between, and nothing is different then but what is random by
+    definition. `reuses_outputs` says that `views` lie where the next step writes.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})
@@ -139,8 +141,10 @@ class Program(ABC):
     peak_bytes: Mapping[str, int] = MappingProxyType({})
     tolerance: tuple[float, float] = DEFAULT
     native: NativeCalls | None = None
+    waits_awake: bool = False
     lanes_note: str = ""
     settles_after: int = 1
+    rest: Callable[[], None] | None = None
     is_repeatable: bool = False
     reuses_outputs: bool = False
 
@@ -226,14 +230,19 @@ class Program(ABC):
 
     def carried(self, lanes: Sequence[Lane], num_segments: int) -> Carried:
         """The lanes that run steps of this program: threads of this process, where it computes."""
-        launch, finish = self.launch, self.finish
+        launch, finish, lanes = self.launch, self.finish, self.pinned(lanes)
+        may_try = self.waits_awake and len(lanes) > 1 and not why_not()
+        if self.rest is not None:
+            self.rest()  # of the caller's, which has made the inputs
         return Lanes(
-            self.pinned(lanes),
+            lanes,
             num_segments,
             launch,
             finish=finish,
+            rest=self.rest,
             native=self.native,
             is_repeatable=self.is_repeatable,
+            awake=may_try and not share_cores(lane.device for lane in lanes),
         )
 
     def streamed(
@@ -244,6 +253,8 @@ class Program(ABC):
         watched: range,
     ) -> Streamed:
         """The lanes that run samples through a ring of programs, of which this is one."""
+        if self.rest is not None:
+            self.rest()
         return RingLanes(ring, lanes, stage_of, watched)
 
     def stop(self) -> None:  # noqa: B027 - most need nothing

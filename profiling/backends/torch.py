@@ -44,9 +44,12 @@ class Torch(Backend):
         # Profiles from before were of steps whose ops were begun one by one.
         captures = any(device.provider in CAPTURED for device in accelerators())
         launches = (("launches of PyTorch's ops", "captured"),) if captures else ()
-        # And those before of contention by whole models.
+        # Those before of contention by whole models, of crossings by single kernels between lanes
+        # that slept, and of kernels that woke their threads.
         together = (("contention of PyTorch's lanes", "by parts"),)
-        return (("torch", installed), *pages, *freed, *launches, *together)
+        crossings = (("crossings of PyTorch's lanes", "awake, by segments"),)
+        teams = (("teams of PyTorch's threads", "one at a time"),)
+        return (("torch", installed), *pages, *freed, *launches, *together, *crossings, *teams)
 
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]

@@ -11,16 +11,23 @@ import math
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from placement.core.machine import Device
-from profiling.devices.native import NativeCalls, NativeRounds, NativeSteps
+from profiling.devices.native import (
+    AwakeLane,
+    NativeCalls,
+    NativeLock,
+    NativeRounds,
+    NativeSteps,
+)
 
 Clock = Callable[[], float]
 # Between two steps cores sleep, and the interpreter runs on them. What they knew of a network is
@@ -28,6 +35,8 @@ Clock = Callable[[], float]
 # shorter than this, and more on two lanes than on the one of a profile. Where so many others come
 # right before it, it takes one or two hundredths more than after many; where one does, 4 to 11.
 SHORT_S, NUM_BEFORE = 0.002, 2
+# Threads that rest for longer than this are given up.
+REST_S = 60.0
 T = TypeVar("T")
 
 
@@ -68,14 +77,52 @@ class Step:
         return self.ended_s - self.began_s
 
 
+class Waiting(Protocol):
+    """How a lane in Python waits for another one, asked in each step from its own thread."""
+
+    def begin(self) -> None:
+        """A step begins."""
+
+    def take(self, lock: Any) -> bool:
+        """Take a lock; whether it had to be waited for."""
+
+    def compute(self, run: Callable[[int], None], segment: int) -> None:
+        """Run a segment."""
+
+    def end(self) -> None:
+        """A step is over."""
+
+
+class AsleepLane:
+    """A lane that sleeps in the operating system while it waits for another one."""
+
+    def begin(self) -> None:
+        pass
+
+    def take(self, lock: threading.Lock) -> bool:
+        return not lock.acquire(blocking=False) and lock.acquire()
+
+    def compute(self, run: Callable[[int], None], segment: int) -> None:
+        run(segment)
+
+    def end(self) -> None:
+        pass
+
+
 class Lanes:
     """Threads that run steps together until closed; they die with the process.
 
     `run` computes a segment, and what waits for it goes on before `finish` is called with it; where
     the segments are the calls `native` these are used instead. Segments that are repeatable make
     the same however often they run: a short step of theirs, on one lane or on native ones, follows
-    at once on others that do not count.
+    at once on others that do not count. Lanes with cores of their own may stay `awake` while they
+    wait, as native ones do. Before other lanes that have a `rest` begin a step, each thread of
+    these has called theirs.
     """
+
+    # Whose threads may keep what is in the way of others: the last to have begun a step.
+    _keeping: ClassVar["weakref.ref[Lanes] | None"] = None
+    _turn: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(
         self,
@@ -84,21 +131,28 @@ class Lanes:
         run: Callable[[int], None],
         *,
         finish: Callable[[int], None] = lambda _: None,
+        rest: Callable[[], None] | None = None,
         native: NativeCalls | None = None,
         is_repeatable: bool = False,
+        awake: bool = False,
         clock: Clock = time.perf_counter,
     ) -> None:
         self._run, self._finish, self._clock = run, finish, clock
+        self._rest, self._resting, self._stepping = rest, False, threading.Lock()
         self._native = None if native is None else NativeSteps(lanes, native)
         self._start_s, self._end_s = [0.0] * num_segments, [0.0] * num_segments
         self._began_s, self._ended_s = [0.0] * len(lanes), [0.0] * len(lanes)
         self._resumed: dict[tuple[int, str], float] = {}
         self._error: BaseException | None = None
         self._over = False
-        self._there: dict[tuple[int, str], threading.Lock] = {}
+        until_ns = np.zeros(len(lanes), np.int64)
+        self._waiting: list[Waiting] = [
+            AwakeLane(i, until_ns) if awake else AsleepLane() for i in range(len(lanes))
+        ]
+        self._there: dict[tuple[int, str], Any] = {}
         for lane in lanes:
             for producer in (p for awaits in lane.awaits for p in awaits):
-                self._there[producer, lane.device.name] = _taken()
+                self._there[producer, lane.device.name] = NativeLock() if awake else _taken()
         self._arriving = arriving(lanes, self._there)
         assert native is None or not self._arriving, "native lanes await nothing from elsewhere"
         # What comes from elsewhere comes once, and lanes in Python have nothing by which all wait.
@@ -120,16 +174,46 @@ class Lanes:
 
     def step(self, timeout_s: float) -> Step:
         """Run every segment once; TimeoutError if that takes too long, segments' errors pass on."""
-        self._resumed = {}
-        self._again = NUM_BEFORE if self._is_repeatable and self._least_s < SHORT_S else 0
+        self._take_turn()
+        with self._stepping:
+            return self._step(timeout_s)
+
+    def _take_turn(self) -> None:
+        if self._rest is None:
+            return
+        with Lanes._turn:
+            keeping, Lanes._keeping = Lanes._keeping, weakref.ref(self)
+        others = None if keeping is None else keeping()
+        if others is not None and others is not self:
+            others.rest()
+
+    def rest(self) -> None:
+        """Have each thread call its `rest`; nothing while a step runs, from another thread."""
+        if self._rest is None or self._over or not self._stepping.acquire(blocking=False):
+            return
+        try:
+            self._resting = True
+            self._all_once(time.monotonic() + REST_S)
+        finally:
+            self._resting = False
+            self._stepping.release()
+
+    def _all_once(self, deadline_s: float) -> bool:
+        """Let every thread go once; whether all are through in time."""
         for go in self._go:
             with suppress(RuntimeError):  # a lane before it has failed already and stopped all
                 go.release()
-        deadline_s = time.monotonic() + timeout_s
         for done in self._done:
             if not done.acquire(timeout=max(0.0, deadline_s - time.monotonic())):
                 self._stop()
-                raise TimeoutError(f"A step took longer than {timeout_s:g} s and was given up.")
+                return False
+        return True
+
+    def _step(self, timeout_s: float) -> Step:
+        self._resumed = {}
+        self._again = NUM_BEFORE if self._is_repeatable and self._least_s < SHORT_S else 0
+        if not self._all_once(time.monotonic() + timeout_s):
+            raise TimeoutError(f"A step took longer than {timeout_s:g} s and was given up.")
         if self._error is not None:
             raise self._error
         began_s, ended_s = min(self._began_s, default=0.0), max(self._ended_s, default=0.0)
@@ -182,7 +266,10 @@ class Lanes:
                     self._done[number].release()
                 return
             try:
-                once()
+                if self._resting and self._rest is not None:
+                    self._rest()
+                else:
+                    once()
             except BaseException as error:  # handed to the thread that asked for the step
                 self._error = self._error or error
                 self._stop()
@@ -191,30 +278,32 @@ class Lanes:
     def _once(
         self,
         number: int,
-        tasks: list[tuple[int, tuple[tuple[int, threading.Lock], ...], tuple[threading.Lock, ...]]],
+        tasks: list[tuple[int, tuple[tuple[int, Any], ...], tuple[Any, ...]]],
         device: str,
     ) -> None:
         clock, run, start_s, end_s = self._clock, self._run, self._start_s, self._end_s
+        own = self._waiting[number]
         for segment, _, _ in self._again * tasks:
             if self._over:
                 return
             run(segment)
             self._finish(segment)
+        own.begin()
         self._began_s[number] = clock()
         for segment, waits, signals in tasks:
             for producer, there in waits:
-                if not there.acquire(blocking=False):
-                    there.acquire()
+                if own.take(there):
                     self._resumed[producer, device] = clock()
                 if self._over:
                     return
             start_s[segment] = clock()
-            run(segment)
+            own.compute(run, segment)
             end_s[segment] = clock()
             for there in signals:
                 there.release()
             self._finish(segment)
         self._ended_s[number] = clock()
+        own.end()
 
     def _once_natively(self, native: NativeSteps, number: int, lane: Lane) -> None:
         if not native.run(number, again=self._again):

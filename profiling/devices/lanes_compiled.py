@@ -178,6 +178,51 @@ def barrier(
     _fence()
 
 
+@inlined
+def take(lock: int, functions: Ints, patience_ns: int, status: Ints, now: Ints) -> None:
+    """Take a lock: try for `patience_ns`, then sleep. A thread that was kept from its core
+    meanwhile, because others want it, sleeps at once for some rounds (`status[1]` are left), or it
+    would use up the share of time that it needs for computing.
+    """
+    last_ns = now_ns(functions, now)
+    until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
+    while _acquire(functions[1], lock, 0) == 0:
+        _relax()
+        time_ns = now_ns(functions, now)
+        if time_ns - last_ns > ABSENCE_NS:
+            status[1] = ROUNDS_ASLEEP
+        last_ns = time_ns
+        if time_ns >= until_ns or status[1] != 0:
+            _acquire(functions[1], lock, 1)
+            break
+
+
+@jit
+def take_for_python(
+    lock: int,
+    functions: Ints,
+    patience_ns: int,
+    status: Ints,
+    now: Ints,
+    lane: int,
+    until_ns: Ints,
+    most_ns: int,
+) -> None:
+    """Take a lock for a lane in Python.
+
+    `until_ns` says by lane when it will have let go of the interpreter's lock. Who came back before
+    would sleep for that lock, and be woken: so it comes then, or after `most_ns`.
+    """
+    mine_ns, until_ns[lane] = until_ns[lane], 0
+    take(lock, functions, patience_ns, status, now)
+    time_ns = now_ns(functions, now)
+    last_ns = time_ns + most_ns
+    while time_ns < min(until_ns.max(), last_ns):
+        _relax()
+        time_ns = now_ns(functions, now)
+    until_ns[lane] = mine_ns
+
+
 @inner
 def _run_segments(
     stages: Ints,
@@ -203,11 +248,9 @@ def _run_segments(
     of the segment's function; `waits` and `signals` (all of them, slots) addresses of locks, those
     of segment i from `first_wait[i]` to `first_wait[i + 1]`; `functions` the addresses of the
     segments' function, acquire, release, a clock that returns or one that writes (one of them is
-    0), and `sched_yield`. A lock is tried for `patience_ns` before the thread sleeps; a thread that
-    was kept from its core meanwhile, because others want it, sleeps at once for some rounds
-    (`status[1]` are left), or it would use up the share of time that it needs for computing. Times
-    are seconds by segment, `resumed_s` when a wait was over, NaN where nobody waited. Returns the
-    number of segments when all have run, the number of one that failed, whose answer is in
+    0), and `sched_yield`. A lock is tried for `patience_ns` before the thread sleeps (`take`).
+    Times are seconds by segment, `resumed_s` when a wait was over, NaN where nobody waited. Returns
+    the number of segments when all have run, the number of one that failed, whose answer is in
     `status[0]`, or -1 when `over` is set.
     """
     slots = arguments.shape[1]
@@ -220,17 +263,7 @@ def _run_segments(
             lock = waits[j, slot]
             resumed_s[j] = np.nan
             if _acquire(functions[1], lock, 0) == 0:
-                last_ns = now_ns(functions, now)
-                until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
-                while _acquire(functions[1], lock, 0) == 0:
-                    _relax()
-                    time_ns = now_ns(functions, now)
-                    if time_ns - last_ns > ABSENCE_NS:
-                        status[1] = ROUNDS_ASLEEP
-                    last_ns = time_ns
-                    if time_ns >= until_ns or status[1] != 0:
-                        _acquire(functions[1], lock, 1)
-                        break
+                take(lock, functions, patience_ns, status, now)
                 resumed_s[j] = now_ns(functions, now) / 1e9
         if over[0] != 0:
             return -1

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 # core that sleeps takes 25 to 80 us, for who wakes it, too, and it computes slower at first: what
 # it had in its caches may be gone.
 PATIENCE_NS = 20_000_000
+# By so long after it has begun a segment a lane in Python has let go of the interpreter's lock
+# (5 to 15 us); one that wants to come back to the interpreter waits for that, and at most so long.
+CLEAR_NS, MOST_CLEAR_NS = 20_000, 200_000
 # More samples than there can be.
 ENDLESS = 2**62
 # Rounds of a pipeline between which the interpreter looks at what a lane did.
@@ -202,6 +205,55 @@ class NativeRounds(NativeLanes):
             lock.release()
 
 
+class AwakeLane:
+    """A lane in Python that does not sleep while it waits for another one.
+
+    `until_ns` (L,) is shared by all lanes: when each of them will have let go of the interpreter's
+    lock, 0 where it has.
+    """
+
+    def __init__(self, lane: int, until_ns: Ints) -> None:
+        from profiling.devices.lanes_compiled import take_for_python
+
+        self._lane, self._until_ns, self._take = lane, until_ns, take_for_python
+        self._functions = functions_of()
+        self._status, self._now = np.zeros(2, np.int64), np.zeros(1, np.int64)
+        # What is compiled here no step waits for.
+        free = NativeLock()
+        free.release()
+        self.take(free)
+
+    def begin(self) -> None:
+        """A step begins."""
+        self._status[1] = max(self._status[1] - 1, 0)
+        self._until_ns[self._lane] = ENDLESS
+
+    def take(self, lock: "NativeLock") -> bool:
+        """Take a lock; whether it had to be waited for."""
+        if lock.take_if_free():
+            return False
+        self._take(
+            lock.address,
+            self._functions,
+            PATIENCE_NS,
+            self._status,
+            self._now,
+            self._lane,
+            self._until_ns,
+            MOST_CLEAR_NS,
+        )
+        return True
+
+    def compute(self, run: Callable[[int], None], segment: int) -> None:
+        """Run a segment, which needs the interpreter's lock at its begin and its end."""
+        self._until_ns[self._lane] = time.perf_counter_ns() + CLEAR_NS
+        run(segment)
+        self._until_ns[self._lane] = ENDLESS
+
+    def end(self) -> None:
+        self._until_ns[self._lane] = 0
+
+
 class NativeLock:
     """A taken lock that native lanes know by its address; Python's own can be taken like it."""
 
@@ -211,7 +263,12 @@ class NativeLock:
         weakref.finalize(self, _free, self.address).atexit = False
 
     def release(self) -> None:
-        _python(_RELEASE, None, ctypes.c_void_p)(self.address)
+        _at_once(_RELEASE, None, ctypes.c_void_p)(self.address)
+
+    def take_if_free(self) -> bool:
+        """Take it if nobody has it; whether it was so."""
+        given = (ctypes.c_void_p, ctypes.c_int)
+        return bool(_at_once(_ACQUIRE, ctypes.c_int, *given)(self.address, 0) == _TAKEN)
 
     def acquire(self, *, timeout: float = math.inf) -> bool:
         """Whether it could be taken within some seconds, in which signals are heard."""
@@ -294,6 +351,13 @@ class _Locks:
 
 def addresses(locks: Sequence[NativeLock]) -> Ints:
     return np.array([lock.address for lock in locks], np.int64)
+
+
+@functools.cache
+def _at_once(name: str, result: Any, *given: Any) -> Any:
+    """A function of the interpreter that waits for nobody, called with its lock: to let go of it
+    for a moment is to wait for whoever has it then."""
+    return ctypes.PYFUNCTYPE(result, *given)(_address(name))
 
 
 @functools.cache

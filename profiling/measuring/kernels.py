@@ -44,7 +44,7 @@ from profiling.measuring.contention import (
     contention_of_wholes,
     cost_of_rank_order,
 )
-from profiling.measuring.crossings import crossing_cost
+from profiling.measuring.crossings import crossing_cost, drawn_borders
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
 from profiling.measuring.reference import alone, baseline_s, release, settled_step, turn_s
@@ -56,10 +56,9 @@ Kind = tuple[str, str, int]
 BUDGET_S = 3.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 WARMUP = 3
-# So many kernels has a segment of the model that is cut, on average: with 8 and 16 a call costs
-# more, up to twice as much, with 2 less, and placements' calls are in between. A model has so many
-# kernels at least, or its few cuts say nothing; more than such a share of its step no call has.
-KERNELS_PER_SEGMENT, FEWEST_TO_CUT, MOST_OF_STEP = 4, 8, 0.1
+# A model that is cut has so many kernels at least, or its few cuts say nothing; more than such a
+# share of its step no call has.
+FEWEST_TO_CUT, MOST_OF_STEP = 8, 0.1
 # The share of an accelerator's step that copies may be said to take.
 MOST_MOVED = 0.5
 TIMEOUT_S = 120.0
@@ -198,16 +197,6 @@ def _measure(
     compute_s[list(fallen)] = np.inf
     step_s = float(np.median(unplaced_s))
     return Measured(compute_s, spread, more_s, step_s, beside.share)
-
-
-def drawn_borders(num: int) -> list[int]:
-    """Where segments of some kernels begin, always the same for a number of kernels.
-
-    >>> drawn_borders(20)
-    [0, 2, 3, 11, 13, 15]
-    """
-    drawn = np.random.default_rng(0).random(num) < 1.0 / KERNELS_PER_SEGMENT
-    return [0, *(int(k) for k in np.flatnonzero(drawn) if k > 0)]
 
 
 def surely_longer_s(longer_s: Floats, shorter_s: Floats) -> float:

@@ -27,6 +27,7 @@ from profiling.backends._torch.replays import replays_of
 from profiling.backends._torch.run import as_array, as_tensor, named_outputs, use_threads
 from profiling.backends._torch.streams import HOST as HOST_PLACE
 from profiling.backends._torch.streams import copied, place_of, queue_between, settled
+from profiling.backends._torch.teams import let_go
 from profiling.backends.base import DeviceTimes, Program
 from profiling.devices import heap
 from profiling.measuring.outputs import ACROSS_DEVICES
@@ -61,6 +62,7 @@ class SpreadTorch(Program):
     ) -> None:
         self._program, self._schedule, self._prompt = program, schedule, prompt
         self._devices = [machine.device(segment.device) for segment in schedule.segments]
+        self.rest = let_go if max((d.cores for d in self._devices), default=1) > 1 else None
         self._hosts = [d.name for d in machine.devices if d.on_host]
         away = {d.name: place_of(d.provider, d.own_name) for d in accelerators}
         self._places: list[Place] = [HOST_PLACE, *away.values()]

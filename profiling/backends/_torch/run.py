@@ -28,6 +28,7 @@ from placement.formats.torch.source import (
 from profiling.backends._torch.graphs import NotCaptured, captured, use_interpreter
 from profiling.backends._torch.lifetimes import lifetimes, written_over
 from profiling.backends._torch.planned import planned_peak_bytes
+from profiling.backends._torch.teams import let_go
 from profiling.backends.base import Program
 from profiling.devices import heap
 from profiling.devices.cores import usable_cores
@@ -59,6 +60,8 @@ class PlacedTorch(Program):
         devices = [machine.device(segment.device) for segment in schedule.segments]
         self._program, self._feeds = program, feeds
         self._cores = [device.cores for device in devices]
+        self.waits_awake = all(device.on_host for device in devices)
+        self.rest = let_go if max(self._cores, default=1) > 1 else None
         segments = [segment.kernels for segment in schedule.segments]
         self._written, self._written_over = written_caches(program), written_over(program)
         self._shared = shared_values(program, segments)
@@ -184,6 +187,7 @@ class WholeTorch(Program):
     ) -> None:
         self._program = program
         self._cores = len(usable_cores()) if device is None else device.cores
+        self.rest = let_go if self._cores > 1 else None
         self._names, self._module = _whole(program)
         given = {program.labels.get(n, n): n for n in program.inputs}
         values = {given[label]: value for label, value in feeds.items()} | dict(program.state)

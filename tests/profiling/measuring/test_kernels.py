@@ -16,11 +16,11 @@ from profiling import backends
 from profiling.devices.lanes import Step
 from profiling.measuring import kernels
 from profiling.measuring import siblings as looking
+from profiling.measuring.crossings import drawn_borders
 from profiling.measuring.kernels import (
     Cancelled,
     as_one_call,
     call_overhead_s,
-    drawn_borders,
     moved_s,
     profile,
 )

@@ -77,6 +77,7 @@ def _on_each(pair: Sequence[Device], programs: Sequence[Program]) -> Lanes:
         lanes,
         len(pair),
         lambda i: programs[i].run(0),
+        rest=programs[0].rest,
         native=native,
         is_repeatable=all(program.is_repeatable for program in programs),
     )

@@ -27,7 +27,7 @@ def of_one_kind(problem: Problem, crossing_s: float) -> Problem:
 class Idle:
     """What a program has besides."""
 
-    native, is_repeatable = None, False
+    native, rest, is_repeatable = None, None, False
 
     def device_times(self):
         return None

@@ -3,24 +3,33 @@
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from placement.core.machine import Device
+from profiling.devices import native
 from profiling.devices.cores import usable_cores
 from profiling.devices.lanes import Lane, Lanes, pin
+from profiling.devices.native import ENDLESS, AwakeLane, NativeLock
 
 A, B = Device("a"), Device("b")
 
 
-def chain(run):
+def chain(run, awake=False):
     """Segments 0 and 2 on a, 1 and 3 on b, each waiting for the one before."""
-    return Lanes([Lane(A, (0, 2), ((), (1,))), Lane(B, (1, 3), ((0,), (2,)))], 4, run)
+    both = [Lane(A, (0, 2), ((), (1,))), Lane(B, (1, 3), ((0,), (2,)))]
+    return Lanes(both, 4, run, awake=awake)
 
 
-def test_segments_run_in_the_order_of_their_data():
+either = pytest.mark.parametrize("awake", [False, True], ids=["asleep", "awake"])
+
+
+@either
+def test_segments_run_in_the_order_of_their_data(awake):
     ran = []
-    lanes = chain(ran.append)
+    lanes = chain(ran.append, awake)
     for number in range(20):
         step = lanes.step(10.0)
         assert ran == [0, 1, 2, 3] * (number + 1)
@@ -30,10 +39,11 @@ def test_segments_run_in_the_order_of_their_data():
     assert lanes.close()
 
 
-def test_one_producer_wakes_every_device_once():
+@either
+def test_one_producer_wakes_every_device_once(awake):
     three = (Lane(A, (0,), ((),)), Lane(B, (1, 2), ((0,), ())), Lane(Device("c"), (3,), ((0,),)))
     ran = []
-    lanes = Lanes(three, 4, ran.append)
+    lanes = Lanes(three, 4, ran.append, awake=awake)
     lanes.step(10.0)
     lanes.step(10.0)
     assert len(ran) == 8 and ran[0] == ran[4] == 0
@@ -101,20 +111,22 @@ def test_what_fails_while_it_finishes_fails_the_step():
     lanes.close()
 
 
-def test_a_segment_that_fails_ends_the_step_on_all_lanes():
+@either
+def test_a_segment_that_fails_ends_the_step_on_all_lanes(awake):
     def run(segment):
         if segment == 1:
             raise ArithmeticError("no")
 
-    lanes = chain(run)
+    lanes = chain(run, awake)
     with pytest.raises(ArithmeticError):
         lanes.step(10.0)
     assert lanes.close()
 
 
-def test_a_step_that_hangs_is_given_up():
+@either
+def test_a_step_that_hangs_is_given_up(awake):
     release = threading.Event()
-    lanes = chain(lambda segment: release.wait(20.0) if segment == 2 else None)
+    lanes = chain(lambda segment: release.wait(20.0) if segment == 2 else None, awake)
     start_s = time.monotonic()
     with pytest.raises(TimeoutError, match=r"longer than 0\.2 s"):
         lanes.step(0.2)
@@ -124,13 +136,124 @@ def test_a_step_that_hangs_is_given_up():
     assert lanes.close()
 
 
-def test_hand_over_is_noted_where_somebody_waited():
-    lanes = chain(lambda segment: time.sleep(0.01))
+@either
+def test_hand_over_is_noted_where_somebody_waited(awake):
+    lanes = chain(lambda segment: time.sleep(0.01), awake)
     step = lanes.step(10.0)
     assert set(step.resumed_s) == {(0, "b"), (1, "a"), (2, "b")}
     for (producer, _), resumed_s in step.resumed_s.items():
         assert resumed_s >= step.end_s[producer]
     lanes.close()
+
+
+@pytest.mark.parametrize(("patience_ns", "awake"), [(0, False), (10**10, True)])
+def test_an_awake_lane_computes_while_it_waits_as_long_as_it_has_patience(
+    monkeypatch, patience_ns, awake
+):
+    """In some step at least: whoever has to share its core sleeps at once."""
+    monkeypatch.setattr(native, "PATIENCE_NS", patience_ns)
+    used_s = [0.0]
+
+    def run(segment):
+        if segment == 0:
+            time.sleep(0.01)
+        else:
+            used_s.append(time.thread_time())
+
+    lanes = Lanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))], 2, run, awake=True)
+    for _ in range(60):
+        lanes.step(10.0)
+        if len(used_s) > 2 and (used_s[-1] - used_s[-2] > 0.005) == awake:
+            break
+    assert (used_s[-1] - used_s[-2] > 0.005) == awake
+    assert lanes.close()
+
+
+def test_an_awake_lane_comes_back_once_the_others_have_let_go_of_the_interpreter(monkeypatch):
+    """Lane 1 is between two segments for good: lane 0 waits as long as it may, and no longer."""
+    most_ns = 20_000_000
+    monkeypatch.setattr(native, "MOST_CLEAR_NS", most_ns)
+    until_ns = np.array([0, ENDLESS])
+    lane = AwakeLane(0, until_ns)
+    lane.begin()
+
+    def taken_ns():
+        lock, released_ns = NativeLock(), []
+
+        def release():
+            released_ns.append(time.perf_counter_ns())
+            lock.release()
+
+        threading.Timer(0.01, release).start()
+        assert lane.take(lock)
+        return time.perf_counter_ns() - released_ns[0]
+
+    assert taken_ns() >= most_ns
+    assert until_ns.tolist() == [ENDLESS, ENDLESS]
+    until_ns[1] = 0
+    lane.compute(lambda segment: None, 7)
+    assert min(taken_ns() for _ in range(20)) < most_ns, "nobody was in the interpreter"
+    lane.end()
+    assert until_ns.tolist() == [0, 0]
+
+
+def test_a_native_lock_is_taken_at_once_or_not():
+    lock = NativeLock()
+    assert not lock.take_if_free()
+    lock.release()
+    assert lock.take_if_free() and not lock.take_if_free()
+
+
+def test_threads_rest_before_other_lanes_have_their_turn():
+    said = []
+
+    def lanes_called(name):
+        def rest():
+            said.append((f"{name} rests", threading.current_thread().name))
+
+        both = [Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))]
+        return Lanes(both, 2, lambda segment: said.append((name, segment)), rest=rest)
+
+    first, second = lanes_called("first"), lanes_called("second")
+    plain = chain(lambda segment: said.append(("plain", segment)))
+    for lanes in (first, first, plain, second, second, first):
+        lanes.step(10.0)
+    ran = {name: [(name, 0), (name, 1)] for name in ("first", "second")}
+    rested = {
+        name: [(f"{name} rests", "a"), (f"{name} rests", "b")] for name in ("first", "second")
+    }
+    expected = [2 * ran["first"], [("plain", i) for i in range(4)], rested["first"]]
+    expected += [2 * ran["second"], rested["second"], ran["first"]]
+    done = 0
+    for part in expected:
+        assert sorted(said[done : done + len(part)]) == sorted(part)
+        done += len(part)
+    assert done == len(said)
+    assert first.close() and plain.close()
+    second.step(10.0)
+    assert said[done:] == ran["second"], "what is closed rests by itself"
+    second.close()
+
+
+def test_nobody_rests_in_the_middle_of_a_step():
+    inside, go_on, rested = threading.Event(), threading.Event(), []
+
+    def run(segment):
+        inside.set()
+        go_on.wait(20.0)
+
+    one = [Lane(A, (0,), ((),))]
+    busy = Lanes(one, 1, run, rest=lambda: rested.append("busy"))
+    other = Lanes(one, 1, lambda segment: None, rest=lambda: rested.append("other"))
+    with ThreadPoolExecutor(1) as pool:
+        step = pool.submit(busy.step, 20.0)
+        assert inside.wait(20.0)
+        other.step(20.0)
+        assert rested == []
+        go_on.set()
+        assert step.result().end_s
+    busy.close()
+    other.close()
 
 
 def test_pinning_to_cores_that_are_not_there_does_nothing():

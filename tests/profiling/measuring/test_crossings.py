@@ -2,18 +2,24 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
+import placement as pl
 from placement.core.graph import Graph, Op, Tensor
 from placement.loaders import load
 from profiling import backends
+from profiling.devices.lanes import Step
 from profiling.measuring import crossings
 from profiling.measuring.crossings import (
     FEWEST_CROSSINGS,
     crossing_cost,
     crossings_of,
+    crossings_of_segments,
     line,
+    straight_line,
 )
 from tests.profiling.live import diamond, two_lanes
 
@@ -49,6 +55,53 @@ def test_the_line_is_found_though_one_kernel_was_disturbed(constant, slope, dist
     longer_s[disturbed] *= 3
     found = line(num_bytes, longer_s)
     assert found[0] + found[1] * 5e5 == pytest.approx(constant + slope * 5e5, rel=0.1)
+
+
+@given(
+    longer_s=st.lists(st.floats(1e-6, 1e-4), min_size=3, max_size=20),
+    slope=st.floats(0.0, 1e-9),
+)
+def test_by_least_squares_all_crossings_together_cost_what_they_took(longer_s, slope):
+    num_bytes = np.linspace(0.0, 1e6, len(longer_s))
+    took_s = np.array(longer_s) + slope * num_bytes
+    constant_s, s_per_byte = straight_line(num_bytes, took_s)
+    assert constant_s >= 0.0 and s_per_byte >= 0.0
+    told_s = constant_s * len(took_s) + s_per_byte * num_bytes.sum()
+    assert told_s == pytest.approx(took_s.sum(), rel=1e-4)
+
+
+def test_segments_of_a_program_that_keeps_its_order_cross_by_turns(monkeypatch):
+    """Steps are made up: behind a crossing a segment takes 3 us longer and 2 ns more for each byte,
+    and begins 5 us after what it has awaited."""
+    module = nn.Sequential(*(nn.Tanh() for _ in range(120)))
+    model = pl.from_torch(module, torch.zeros(64))
+    machine = pl.machine_for(model, two_lanes())
+    compiled = backends.compiled(model, machine)
+    plan = crossings_of_segments(compiled.kernels)
+    assert [k for own in plan.kernels for k in own] == list(range(120))
+    assert len(plan.kernels) < 60 and set(np.diff(plan.lane_of)) == {-1, 1}
+
+    def made_up(compiled, pair, feeds, timeout_s, ways, beside=None):
+        found = []
+        for _, lanes in ways:
+            crosses = len(lanes) > 1
+            longer_s = (plan.num_bytes > 0) * (3e-6 + 2e-9 * plan.num_bytes) * crosses
+            gap_s = 5e-6 * crosses
+            end_s = np.cumsum(1e-4 + longer_s + gap_s)
+            start_s = end_s - 1e-4 - longer_s
+            resumed_s = {
+                (producer, pair[lane].name): 0.0
+                for lane, awaits in zip(plan.lane_of, plan.awaits, strict=True)
+                for producer in awaits
+            }
+            found.append([Step(0.0, end_s[-1], tuple(start_s), tuple(end_s), resumed_s)] * 3)
+        return found
+
+    monkeypatch.setattr(crossings, "in_turns", made_up)
+    latency_s, bytes_per_s = crossing_cost(compiled, machine.devices, {}, 60.0)
+    # All values are of one size here, so that a constant says what their bytes take, too.
+    (num_bytes,) = set(plan.num_bytes[plan.num_bytes > 0])
+    assert latency_s + num_bytes / bytes_per_s == pytest.approx(8e-6 + 2e-9 * num_bytes, rel=1e-3)
 
 
 def test_nothing_costs_less_than_nothing():

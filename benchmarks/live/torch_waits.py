@@ -6,7 +6,8 @@ Of each network two one-core lanes run HEFT's placement, moves as by hand and ra
 `benchmarks.live.fidelity` draws them, by lanes that try while they wait for each other and by ones
 that sleep, turn by turn in one process. Then the whole CPU runs all of it, by turns with and
 without an idle team of threads that another thread of the process keeps, as before each had to let
-go of it. Ratios below 1 are gains. Files are opened in this process: give it those of people you trust.
+go of it. Ratios below 1 are gains. Files are opened in this process: give it those of people you
+trust.
 """
 
 import statistics

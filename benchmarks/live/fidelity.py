@@ -6,7 +6,8 @@
 For each model: each lane alone, the whole CPU as one device, HEFT, `auto`, moves as by hand, and
 random placements that change the device rarely to often. Steps run turn by turn in one process,
 the profile comes right before them, a run of the whole CPU, whose threads try on, after them.
-Without models: all bundled ONNX networks and six that are built here; `drawn-N` is the network that
+Models may be ONNX or PyTorch, files or samples.
+Without any: all bundled ONNX networks and six that are built here; `drawn-N` is the network that
 seed N draws (`_fidelity/drawn.py`), which nobody chose. The error is predicted /
 measured median - 1. "Drift removed" is the absolute error of all but the lanes alone, once
 predictions are scaled by what these take beside their prediction: that is by how much the computer

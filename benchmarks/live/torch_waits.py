@@ -12,8 +12,11 @@ trust.
 
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,8 @@ from profiling.execution.execute import compiled_for, lanes_of
 from profiling.measuring.lock import measuring
 from profiling.measuring.timing import ratio_interval
 
+# After so long a team sleeps.
+IDLE_S = 0.02
 COLUMNS = {
     "model": "{model}",
     "placement": "{placement}",
@@ -71,37 +76,42 @@ def _key(name: str, now: bool) -> str:
 def _stepped(
     program: Program, lanes: Sequence[Lane], num_segments: int
 ) -> Iterator[Callable[[], float]]:
-    threads = program.carried(lanes, num_segments)
-    try:
-        yield lambda: threads.step(turns.TIMEOUT_S).seconds
-    finally:
-        threads.close()
-        program.close()
+    with closing(program):
+        threads = program.carried(lanes, num_segments)
+        try:
+            yield lambda: threads.step(turns.TIMEOUT_S).seconds
+        finally:
+            threads.close()
 
 
 @contextmanager
 def _whole_cpu(
     compiled: Compiled, feeds: Mapping[str, Any]
 ) -> Iterator[dict[str, Callable[[], float]]]:
+    """With a team that a thread of its own keeps, idle, and once it has let go of it."""
     import torch
 
     from profiling.backends._torch.run import use_threads
     from profiling.backends._torch.teams import let_go
 
-    with turns.alone(compiled, {"whole CPU": None}) as alone:
+    def keep_a_team() -> None:
+        use_threads(len(usable_cores()))
+        torch.ones(1 << 20).add_(1.0)
+        time.sleep(IDLE_S)
 
-        def beside_an_idle_team() -> float:
-            use_threads(len(usable_cores()))
-            torch.ones(1 << 20).add_(1.0)
-            return alone["whole CPU"]()
+    def have_none() -> None:
+        let_go()
+        time.sleep(IDLE_S)
 
-        def with_the_only_team() -> float:
-            let_go()
+    with turns.alone(compiled, {"whole CPU": None}) as alone, ThreadPoolExecutor(1) as other:
+
+        def step_beside(kept: Callable[[], None]) -> float:
+            other.submit(kept).result()
             return alone["whole CPU"]()
 
         yield {
-            _key("whole CPU", False): beside_an_idle_team,
-            _key("whole CPU", True): with_the_only_team,
+            _key("whole CPU", False): partial(step_beside, keep_a_team),
+            _key("whole CPU", True): partial(step_beside, have_none),
         }
 
 

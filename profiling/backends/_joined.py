@@ -146,6 +146,7 @@ class JoinedProgram(Program):
         tolerances = [ACROSS_DEVICES, *(p.tolerance for p in self._programs)]
         self.tolerance = max(t[0] for t in tolerances), max(t[1] for t in tolerances)
         self.fallen = tuple(sorted({i for p in self._programs for i in p.fallen}))
+        self.rest = next((p.rest for p in self._programs if p.rest is not None), None)
 
     def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
         """As the programs have it that run the lanes' segments."""

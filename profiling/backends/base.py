@@ -4,6 +4,7 @@
 a `Program`, whose segments the executor calls one by one. Nothing here knows threads or clocks.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from profiling.devices.stream_lanes import Ran
 from profiling.measuring.outputs import DEFAULT
 
 Feeds = Mapping[str, Any]
+# How long a pipeline waits for other lanes to rest.
+REST_S = 60.0
 # Of this computer, or by name and process of another host.
 Core = int | tuple[str, int, int]
 # By computer the busy seconds of its cores, and how many of these this work itself computed.
@@ -128,8 +131,9 @@ class Program(ABC):
     Where segments are calls of native code these are `native`, and lanes may use them in the place
     of `run`; else `waits_awake` lets lanes with cores of their own try instead of sleeping while
     they wait for each other. `lanes_note` says in a sentence which lanes there are and why, where
-    that is a choice. `rest` is what each thread that has run segments does before another program's
-    turn, where it keeps something that is in the way of others. After so many steps
+    that is a choice. `rest` is what each thread that has run segments does before another such
+    program's step, and who asks for a step before it, where threads keep something that is in the
+    way of others. After so many steps
     (`settles_after`) a step is as all that follow. Where steps are repeatable (`is_repeatable`) all
     segments may run more often in between, and nothing is different then but what is random by
     definition. `reuses_outputs` says that `views` lie where the next step writes.
@@ -232,8 +236,6 @@ class Program(ABC):
         """The lanes that run steps of this program: threads of this process, where it computes."""
         launch, finish, lanes = self.launch, self.finish, self.pinned(lanes)
         may_try = self.waits_awake and len(lanes) > 1 and not why_not()
-        if self.rest is not None:
-            self.rest()  # of the caller's, which has made the inputs
         return Lanes(
             lanes,
             num_segments,
@@ -255,6 +257,7 @@ class Program(ABC):
         """The lanes that run samples through a ring of programs, of which this is one."""
         if self.rest is not None:
             self.rest()
+            Lanes.have_others_rest(time.monotonic() + REST_S)
         return RingLanes(ring, lanes, stage_of, watched)
 
     def stop(self) -> None:  # noqa: B027 - most need nothing

@@ -2,9 +2,9 @@
 
 A lock per producing segment and waiting device stands for "this value is there": taken before the
 step, released by the producer. A worker that waits sleeps in the operating system and takes no time
-from the others; nothing is polled. Runtimes release the interpreter's lock while they compute.
-Segments that are native calls run without it altogether (`native.py`); only their steps begin and
-end here.
+from the others, or stays awake on cores of its own (`waiting.py`). Runtimes release the
+interpreter's lock while they compute. Segments that are native calls run without it altogether
+(`native.py`); only their steps begin and end here.
 """
 
 import math
@@ -16,18 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from placement.core.machine import Device
-from profiling.devices.native import (
-    AwakeLane,
-    NativeCalls,
-    NativeLock,
-    NativeRounds,
-    NativeSteps,
-)
+from profiling.devices.native import NativeCalls, NativeRounds, NativeSteps
+from profiling.devices.waiting import AsleepLane, AwakeLane, Waiting
 
 Clock = Callable[[], float]
 # Between two steps cores sleep, and the interpreter runs on them. What they knew of a network is
@@ -35,8 +30,6 @@ Clock = Callable[[], float]
 # shorter than this, and more on two lanes than on the one of a profile. Where so many others come
 # right before it, it takes one or two hundredths more than after many; where one does, 4 to 11.
 SHORT_S, NUM_BEFORE = 0.002, 2
-# Threads that rest for longer than this are given up.
-REST_S = 60.0
 T = TypeVar("T")
 
 
@@ -77,38 +70,6 @@ class Step:
         return self.ended_s - self.began_s
 
 
-class Waiting(Protocol):
-    """How a lane in Python waits for another one, asked in each step from its own thread."""
-
-    def begin(self) -> None:
-        """A step begins."""
-
-    def take(self, lock: Any) -> bool:
-        """Take a lock; whether it had to be waited for."""
-
-    def compute(self, run: Callable[[int], None], segment: int) -> None:
-        """Run a segment."""
-
-    def end(self) -> None:
-        """A step is over."""
-
-
-class AsleepLane:
-    """A lane that sleeps in the operating system while it waits for another one."""
-
-    def begin(self) -> None:
-        pass
-
-    def take(self, lock: threading.Lock) -> bool:
-        return not lock.acquire(blocking=False) and lock.acquire()
-
-    def compute(self, run: Callable[[int], None], segment: int) -> None:
-        run(segment)
-
-    def end(self) -> None:
-        pass
-
-
 class Lanes:
     """Threads that run steps together until closed; they die with the process.
 
@@ -116,13 +77,16 @@ class Lanes:
     the segments are the calls `native` these are used instead. Segments that are repeatable make
     the same however often they run: a short step of theirs, on one lane or on native ones, follows
     at once on others that do not count. Lanes with cores of their own may stay `awake` while they
-    wait, as native ones do. Before other lanes that have a `rest` begin a step, each thread of
-    these has called theirs.
+    wait, as native ones do.
+
+    Where there is a `rest`, threads keep something that is in the way of other lanes which do. So
+    before a step of others each thread of those that stepped last calls it, and so does the thread
+    that asks for the step. Lanes without one ask nobody: they may look at cores between two steps.
     """
 
-    # Whose threads may keep what is in the way of others: the last to have begun a step.
-    _keeping: ClassVar["weakref.ref[Lanes] | None"] = None
-    _turn: ClassVar[threading.Lock] = threading.Lock()
+    # Those with a `rest` that have begun a step last.
+    _last: ClassVar["weakref.ref[Lanes] | None"] = None
+    _last_lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(
         self,
@@ -150,9 +114,9 @@ class Lanes:
             AwakeLane(i, until_ns) if awake else AsleepLane() for i in range(len(lanes))
         ]
         self._there: dict[tuple[int, str], Any] = {}
-        for lane in lanes:
+        for lane, waiting in zip(lanes, self._waiting, strict=True):
             for producer in (p for awaits in lane.awaits for p in awaits):
-                self._there[producer, lane.device.name] = NativeLock() if awake else _taken()
+                self._there[producer, lane.device.name] = waiting.made()
         self._arriving = arriving(lanes, self._there)
         assert native is None or not self._arriving, "native lanes await nothing from elsewhere"
         # What comes from elsewhere comes once, and lanes in Python have nothing by which all wait.
@@ -174,28 +138,37 @@ class Lanes:
 
     def step(self, timeout_s: float) -> Step:
         """Run every segment once; TimeoutError if that takes too long, segments' errors pass on."""
-        self._take_turn()
+        deadline_s = time.monotonic() + timeout_s
+        if self._rest is not None:
+            self._rest()
+            Lanes.have_others_rest(deadline_s, instead=self)
         with self._stepping:
-            return self._step(timeout_s)
+            return self._step(timeout_s, deadline_s)
 
-    def _take_turn(self) -> None:
-        if self._rest is None:
-            return
-        with Lanes._turn:
-            keeping, Lanes._keeping = Lanes._keeping, weakref.ref(self)
-        others = None if keeping is None else keeping()
-        if others is not None and others is not self:
-            others.rest()
+    @staticmethod
+    def have_others_rest(deadline_s: float, instead: "Lanes | None" = None) -> None:
+        """Have lanes rest that stepped last, unless they step again now `instead`."""
+        with Lanes._last_lock:
+            last = None if Lanes._last is None else Lanes._last()
+            Lanes._last = None if instead is None else weakref.ref(instead)
+        if last is not None and last is not instead:
+            last.rest(deadline_s)
 
-    def rest(self) -> None:
+    def rest(self, deadline_s: float) -> None:
         """Have each thread call its `rest`; nothing while a step runs, from another thread."""
         if self._rest is None or self._over or not self._stepping.acquire(blocking=False):
             return
         try:
             self._resting = True
-            self._all_once(time.monotonic() + REST_S)
+            if not self._all_once(deadline_s):
+                self._error = self._error or TimeoutError("Threads of lanes do not come to rest.")
+            # What was given up stays so: no thread may take this for a step.
+            self._resting = self._over
+        except BaseException as error:
+            self._error = self._error or error
+            self._stop()
+            raise
         finally:
-            self._resting = False
             self._stepping.release()
 
     def _all_once(self, deadline_s: float) -> bool:
@@ -209,10 +182,12 @@ class Lanes:
                 return False
         return True
 
-    def _step(self, timeout_s: float) -> Step:
+    def _step(self, timeout_s: float, deadline_s: float) -> Step:
+        if self._error is not None:
+            raise self._error
         self._resumed = {}
         self._again = NUM_BEFORE if self._is_repeatable and self._least_s < SHORT_S else 0
-        if not self._all_once(time.monotonic() + timeout_s):
+        if not self._all_once(deadline_s):
             raise TimeoutError(f"A step took longer than {timeout_s:g} s and was given up.")
         if self._error is not None:
             raise self._error
@@ -335,9 +310,10 @@ def arriving(lanes: Sequence[Lane], there: Mapping[tuple[int, str], T]) -> dict[
 
 
 def warm_up() -> None:
-    """Have compiled what native lanes need, so that no run waits for it."""
+    """Have compiled what native and awake lanes need, so that no run waits for it."""
     calls = NativeCalls(0, np.zeros((1, 3), np.int64), RuntimeError)
     lanes = [Lane(Device("none"), (0,), ((),))]
+    AwakeLane(0, np.zeros(1, np.int64))
     NativeSteps(lanes, calls)
     NativeRounds(lanes, (0,), (calls,))
 

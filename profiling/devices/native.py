@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 # core that sleeps takes 25 to 80 us, for who wakes it, too, and it computes slower at first: what
 # it had in its caches may be gone.
 PATIENCE_NS = 20_000_000
-# By so long after it has begun a segment a lane in Python has let go of the interpreter's lock
-# (5 to 15 us); one that wants to come back to the interpreter waits for that, and at most so long.
-CLEAR_NS, MOST_CLEAR_NS = 20_000, 200_000
 # More samples than there can be.
 ENDLESS = 2**62
 # Rounds of a pipeline between which the interpreter looks at what a lane did.
@@ -203,55 +200,6 @@ class NativeRounds(NativeLanes):
         super().stop()
         for lock in chain.from_iterable((*self.go, *self.done)):
             lock.release()
-
-
-class AwakeLane:
-    """A lane in Python that does not sleep while it waits for another one.
-
-    `until_ns` (L,) is shared by all lanes: when each of them will have let go of the interpreter's
-    lock, 0 where it has.
-    """
-
-    def __init__(self, lane: int, until_ns: Ints) -> None:
-        from profiling.devices.lanes_compiled import take_for_python
-
-        self._lane, self._until_ns, self._take = lane, until_ns, take_for_python
-        self._functions = functions_of()
-        self._status, self._now = np.zeros(2, np.int64), np.zeros(1, np.int64)
-        # What is compiled here no step waits for.
-        free = NativeLock()
-        free.release()
-        self.take(free)
-
-    def begin(self) -> None:
-        """A step begins."""
-        self._status[1] = max(self._status[1] - 1, 0)
-        self._until_ns[self._lane] = ENDLESS
-
-    def take(self, lock: "NativeLock") -> bool:
-        """Take a lock; whether it had to be waited for."""
-        if lock.take_if_free():
-            return False
-        self._take(
-            lock.address,
-            self._functions,
-            PATIENCE_NS,
-            self._status,
-            self._now,
-            self._lane,
-            self._until_ns,
-            MOST_CLEAR_NS,
-        )
-        return True
-
-    def compute(self, run: Callable[[int], None], segment: int) -> None:
-        """Run a segment, which needs the interpreter's lock at its begin and its end."""
-        self._until_ns[self._lane] = time.perf_counter_ns() + CLEAR_NS
-        run(segment)
-        self._until_ns[self._lane] = ENDLESS
-
-    def end(self) -> None:
-        self._until_ns[self._lane] = 0
 
 
 class NativeLock:

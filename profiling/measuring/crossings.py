@@ -118,17 +118,18 @@ def crossing_cost(
 ) -> tuple[float, float] | None:
     """(latency_s, bytes_per_s) between two equal lanes; None where too little crosses to say.
 
-    Where a runtime keeps the order of a schedule, and small kernels are many, what a segment takes
-    longer behind a crossing is more than its first kernel does: what the lane had in its caches is
-    gone for the others, too. So there segments of several kernels cross, and their sum counts.
+    Where a runtime keeps the order of a schedule, what a segment takes longer behind a crossing is
+    more than its first kernel does: what the lane had in its caches is gone for the others, too. So
+    there segments of several kernels cross, if they are many enough, and their sum counts.
     """
-    kernels = compiled.kernels
-    plan = crossings_of_segments(kernels)
-    by_segment = compiled.keeps_order and _num_crossings(plan) >= FEWEST_CROSSINGS
-    if not by_segment:
-        plan = crossings_of(kernels)
-        if _num_crossings(plan) < FEWEST_CROSSINGS:
-            return None
+    kernels, plan = compiled.kernels, crossings_of(compiled.kernels)
+    if _num_crossings(plan) < FEWEST_CROSSINGS:
+        return None
+    by_segment = False
+    if compiled.keeps_order:
+        segments = crossings_of_segments(kernels)
+        if _num_crossings(segments) >= FEWEST_CROSSINGS:
+            by_segment, plan = True, segments
     crossed = np.flatnonzero(plan.num_bytes > 0)
     ways = way_on_both(compiled.kernels, pair, plan), way_on_one(compiled.kernels, pair[0], plan)
     there, here = in_turns(compiled, pair, feeds, timeout_s, ways, beside=beside)
@@ -147,7 +148,7 @@ def _num_crossings(plan: Crossings) -> int:
 
 def _handed_s(steps: Sequence[Mapping[int, float]], by_segment: bool) -> float:
     """What a hand-over takes, of those by segment of some steps: the median of all, or the mean of
-    each segment's median, where most steps had one."""
+    each segment's median, where half of the steps had one."""
     if not by_segment:
         handed = [seconds for step in steps for seconds in step.values()]
         return float(np.median(handed)) if handed else 0.0
@@ -243,23 +244,6 @@ def handed_s(step: Step, plan: Crossings, pair: Sequence[Device]) -> dict[int, f
     return found
 
 
-def straight_line(num_bytes: Floats, longer_s: Floats) -> tuple[float, float]:
-    """The same by least squares, so that all crossings together take what they took.
-
-    >>> straight_line(np.array([0.0, 1e6, 2e6]), np.array([1e-5, 9e-5, 11e-5]))
-    (2e-05, 5e-11)
-    """
-    from_mean = num_bytes - num_bytes.mean()
-    varies = float((from_mean**2).sum())
-    slope = max(0.0, float((from_mean * longer_s).sum()) / varies) if varies else 0.0
-    constant = float(longer_s.mean() - slope * num_bytes.mean())
-    if constant < 0.0:
-        total = float(num_bytes.sum())
-        slope = max(0.0, float(longer_s.sum()) / total) if total else 0.0
-        constant = 0.0
-    return float(f"{constant:.6g}"), float(f"{slope:.6g}")
-
-
 def line(num_bytes: Floats, longer_s: Floats) -> tuple[float, float]:
     """(seconds, seconds per byte), none negative, of the line that comes closest to what is longer.
 
@@ -285,4 +269,21 @@ def line(num_bytes: Floats, longer_s: Floats) -> tuple[float, float]:
         error = np.abs(constant + slope * num_bytes - longer_s)
         typical = max(1.4826 * float(np.median(error)), 1e-9)
         weights = np.minimum(1.0, 1.345 * typical / np.maximum(error, 1e-12))
+    return float(f"{constant:.6g}"), float(f"{slope:.6g}")
+
+
+def straight_line(num_bytes: Floats, longer_s: Floats) -> tuple[float, float]:
+    """The same by least squares, so that all crossings together take what they took, or nothing.
+
+    >>> straight_line(np.array([0.0, 1e6, 2e6]), np.array([1e-5, 9e-5, 11e-5]))
+    (2e-05, 5e-11)
+    """
+    from_mean = num_bytes - num_bytes.mean()
+    varies = float((from_mean**2).sum())
+    slope = max(0.0, float((from_mean * longer_s).sum()) / varies) if varies else 0.0
+    constant = float(longer_s.mean() - slope * num_bytes.mean())
+    if constant < 0.0:
+        total = float(num_bytes.sum())
+        slope = max(0.0, float(longer_s.sum()) / total) if total else 0.0
+        constant = 0.0
     return float(f"{constant:.6g}"), float(f"{slope:.6g}")

@@ -111,7 +111,6 @@ class OrtCompiled(Compiled):
                 )
             program = OrtProgram(*made_of, self.value_names)
             program.lanes_note = f"Lanes ran in Python, because {reason}."
-            program.waits_awake = all(device.on_host for device in devices)
             return program
 
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:

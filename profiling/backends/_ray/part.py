@@ -94,7 +94,8 @@ class Part:
         """Have threads for the lanes of this host, which run steps from now on."""
         own = self.pinned(lanes)
         native = self.program.native if self.is_alone(own) else None
-        self.lanes = Lanes(own, num_segments, partial(self.run_and_send, send), native=native)
+        run = partial(self.run_and_send, send)
+        self.lanes = Lanes(own, num_segments, run, rest=self.program.rest, native=native)
 
     def pinned(self, lanes: Sequence[Lane]) -> Sequence[Lane]:
         """Lanes of this host on its own cores."""

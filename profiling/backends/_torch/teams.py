@@ -10,9 +10,12 @@ lets go (`Program.rest`), and the next kernel makes a new team, which takes 0.1 
 
 import ctypes
 import functools
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 _SOFT = 1  # omp_pause_soft of OpenMP 5: what else the library knows stays
 
@@ -26,16 +29,16 @@ def let_go() -> None:
 
 @functools.cache
 def _pause() -> Callable[[int], int] | None:
-    """`omp_pause_resource_all` of the library that computes; None where it is not GNU's."""
-    import torch
-
-    beside = Path(torch.__file__).parent / "lib" / "libgomp.so.1"
+    """`omp_pause_resource_all` of the library that PyTorch uses; None where it is not GNU's."""
     if sys.platform != "linux":
         return None
-    try:
-        # What is loaded already is found by its name; the system's has the same one.
-        library = ctypes.CDLL(str(beside) if beside.exists() else "libgomp.so.1")
-    except OSError:
-        return None
-    found: Callable[[int], int] | None = getattr(library, "omp_pause_resource_all", None)
-    return found
+    import torch
+
+    folder = Path(torch.__file__).parent
+    for path in (*folder.glob("lib/libgomp*.so*"), *folder.parent.glob("torch.libs/libgomp*.so*")):
+        # One that is not in use has no teams, and its pause would say nothing.
+        with suppress(OSError, AttributeError):
+            found = ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD).omp_pause_resource_all
+            found.argtypes, found.restype = (ctypes.c_int,), ctypes.c_int
+            return cast("Callable[[int], int]", found)
+    return None

@@ -393,7 +393,7 @@ def test_a_host_that_cannot_be_reached_is_called(hosts):
 class Refusing:
     """A program that takes no value."""
 
-    native = None
+    native = rest = None
 
     def pinned(self, lanes):
         return [replace(lane, device=replace(lane.device, core_ids=(77,))) for lane in lanes]

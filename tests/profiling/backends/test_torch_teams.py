@@ -15,22 +15,24 @@ from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends._torch.run import use_threads
 from profiling.backends._torch.teams import _pause, let_go
+from profiling.devices.lanes import Lane
 from profiling.measuring.reference import release
 
 GNU = pytest.mark.skipif(_pause() is None, reason="the library of threads is not GNU's")
 LARGE = 1 << 20
 
 
-def num_threads():
-    return len(os.listdir("/proc/self/task"))
+def threads():
+    """Of this process, by the system's numbers."""
+    return set(os.listdir("/proc/self/task"))
 
 
-def falls_to(most):
-    """Threads that were told to end may take a moment."""
+def ended(some):
+    """Whether all of these threads have ended; those that were told to may take a moment."""
     until_s = time.monotonic() + 20.0
-    while num_threads() > most and time.monotonic() < until_s:
+    while some & threads() and time.monotonic() < until_s:
         time.sleep(0.01)
-    return num_threads() <= most
+    return not some & threads()
 
 
 def in_a_thread(compute):
@@ -55,16 +57,17 @@ def in_a_thread(compute):
 def test_a_thread_keeps_its_team_until_it_lets_go():
     def compute():
         use_threads(2)
-        before = num_threads()
         x = torch.ones(LARGE)
-        made = x + x
-        kept = num_threads()
         let_go()
-        gone = falls_to(before)
+        before = threads()
+        made = x + x
+        team = threads() - before
+        let_go()
+        gone = ended(team)
         # And computes with a new one.
-        return before < kept, gone, torch.equal(made, x * 2), num_threads() > before
+        return bool(team), gone, torch.equal(made, x * 2)
 
-    assert in_a_thread(compute) == (True, True, True, True)
+    assert in_a_thread(compute) == (True, True, True)
 
 
 def program_of(cores):
@@ -87,24 +90,28 @@ def test_what_computes_with_several_threads_lets_go_of_them(cores):
 
 @GNU
 def test_at_any_time_only_one_program_keeps_a_team():
-    """Steps of two programs by turns, from a thread that has made its own inputs with a team."""
-    from profiling.devices.lanes import Lane
+    """Steps of two programs by turns, from a thread that has computed with a team."""
+    placed, whole, device = program_of(2)
+    lanes = [program.carried([Lane(device, (0,), ((),))], 1) for program in (placed, whole)]
 
     def compute():
         use_threads(2)
-        before = num_threads()
+        let_go()
+        before = threads()
         torch.ones(LARGE) + torch.ones(LARGE)
-        placed, whole, device = program_of(2)
-        lanes = [program.carried([Lane(device, (0,), ((),))], 1) for program in (placed, whole)]
-        own = falls_to(before + len(lanes))
-        at_most = before + len(lanes) + 1
-        turns = []
-        for _ in range(3):
-            for lane in lanes:
-                lane.step(60.0)
-                turns.append(falls_to(at_most) and num_threads() == at_most)
-        same = np.array_equal(*(next(iter(p.outputs().values())) for p in (placed, whole)))
-        release([placed, whole], lanes)
-        return own, turns, same
+        team, before = threads() - before, threads()
+        turns = [bool(team)]
+        for lane in 3 * lanes:
+            lane.step(60.0)
+            # Whoever had a team has let go of it for the one of these lanes.
+            turns.append(ended(team))
+            team, before = threads() - before, threads()
+            turns.append(bool(team))
+        return turns
 
-    assert in_a_thread(compute) == (True, [True] * 6, True)
+    try:
+        assert all(in_a_thread(compute))
+        outputs = [next(iter(program.outputs().values())) for program in (placed, whole)]
+        assert np.array_equal(*outputs)
+    finally:
+        release([placed, whole], lanes)

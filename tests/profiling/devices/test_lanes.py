@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from placement.core.machine import Device
-from profiling.devices import native
+from profiling.devices import native, waiting
 from profiling.devices.cores import usable_cores
 from profiling.devices.lanes import Lane, Lanes, pin
-from profiling.devices.native import ENDLESS, AwakeLane, NativeLock
+from profiling.devices.lanes_compiled import take_for_python
+from profiling.devices.native import ENDLESS, NativeLock
+from profiling.devices.waiting import AwakeLane
 
 A, B = Device("a"), Device("b")
 
@@ -150,9 +152,9 @@ def test_hand_over_is_noted_where_somebody_waited(awake):
 def test_an_awake_lane_computes_while_it_waits_as_long_as_it_has_patience(
     monkeypatch, patience_ns, awake
 ):
-    """In some step at least: whoever has to share its core sleeps at once."""
+    """In some step at least: whoever has to share its core sleeps at once, for ten steps."""
     monkeypatch.setattr(native, "PATIENCE_NS", patience_ns)
-    used_s = [0.0]
+    used_s = []
 
     def run(segment):
         if segment == 0:
@@ -160,33 +162,42 @@ def test_an_awake_lane_computes_while_it_waits_as_long_as_it_has_patience(
         else:
             used_s.append(time.thread_time())
 
-    lanes = Lanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))], 2, run, awake=True)
-    for _ in range(60):
-        lanes.step(10.0)
-        if len(used_s) > 2 and (used_s[-1] - used_s[-2] > 0.005) == awake:
-            break
-    assert (used_s[-1] - used_s[-2] > 0.005) == awake
-    assert lanes.close()
+    until_s, found = time.monotonic() + 60.0, not awake
+    while found != awake and time.monotonic() < until_s:
+        used_s.clear()
+        lanes = Lanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))], 2, run, awake=True)
+        for _ in range(5):
+            lanes.step(10.0)
+        assert lanes.close()
+        computed = np.diff(used_s) > 0.002
+        found = bool(computed.any() if awake else computed.all())
+    assert found == awake
 
 
 def test_an_awake_lane_comes_back_once_the_others_have_let_go_of_the_interpreter(monkeypatch):
     """Lane 1 is between two segments for good: lane 0 waits as long as it may, and no longer."""
     most_ns = 20_000_000
-    monkeypatch.setattr(native, "MOST_CLEAR_NS", most_ns)
+    monkeypatch.setattr(waiting, "MOST_CLEAR_NS", most_ns)
     until_ns = np.array([0, ENDLESS])
     lane = AwakeLane(0, until_ns)
+    assert take_for_python.signatures, "compiled before a step waits for it"
     lane.begin()
 
     def taken_ns():
-        lock, released_ns = NativeLock(), []
+        lock, released_ns = lane.made(), []
 
         def release():
+            while until_ns[0] != 0:  # until it waits
+                time.sleep(0.0001)
             released_ns.append(time.perf_counter_ns())
             lock.release()
 
-        threading.Timer(0.01, release).start()
+        thread = threading.Thread(target=release)
+        thread.start()
         assert lane.take(lock)
-        return time.perf_counter_ns() - released_ns[0]
+        taken = time.perf_counter_ns()
+        thread.join()
+        return taken - released_ns[0]
 
     assert taken_ns() >= most_ns
     assert until_ns.tolist() == [ENDLESS, ENDLESS]
@@ -214,25 +225,67 @@ def test_threads_rest_before_other_lanes_have_their_turn():
         both = [Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))]
         return Lanes(both, 2, lambda segment: said.append((name, segment)), rest=rest)
 
+    def next_are(*expected):
+        """Whatever was said since, in any order."""
+        found = said.copy()
+        said.clear()
+        return sorted(found) == sorted(expected)
+
+    me = threading.current_thread().name
     first, second = lanes_called("first"), lanes_called("second")
     plain = chain(lambda segment: said.append(("plain", segment)))
-    for lanes in (first, first, plain, second, second, first):
-        lanes.step(10.0)
     ran = {name: [(name, 0), (name, 1)] for name in ("first", "second")}
-    rested = {
-        name: [(f"{name} rests", "a"), (f"{name} rests", "b")] for name in ("first", "second")
-    }
-    expected = [2 * ran["first"], [("plain", i) for i in range(4)], rested["first"]]
-    expected += [2 * ran["second"], rested["second"], ran["first"]]
-    done = 0
-    for part in expected:
-        assert sorted(said[done : done + len(part)]) == sorted(part)
-        done += len(part)
-    assert done == len(said)
+    # Who asks for a step rests, too.
+    mine = {name: [(f"{name} rests", me)] for name in ran}
+    rested = {name: [(f"{name} rests", "a"), (f"{name} rests", "b")] for name in ran}
+    for _ in range(2):
+        first.step(10.0)
+        assert next_are(*mine["first"], *ran["first"])
+    plain.step(10.0)
+    assert next_are(*(("plain", segment) for segment in range(4)))
+    second.step(10.0)
+    assert next_are(*rested["first"], *mine["second"], *ran["second"])
+    first.step(10.0)
+    assert next_are(*rested["second"], *mine["first"], *ran["first"])
+    Lanes.have_others_rest(time.monotonic() + 10.0)
+    assert next_are(*rested["first"])
     assert first.close() and plain.close()
     second.step(10.0)
-    assert said[done:] == ran["second"], "what is closed rests by itself"
-    second.close()
+    assert next_are(*mine["second"], *ran["second"]), "what is closed, or has rested, rests no more"
+    assert second.close()
+
+
+def test_threads_that_cannot_rest_fail_the_next_step_of_their_own_lanes():
+    def rest():
+        if threading.current_thread().name == "a":
+            raise ArithmeticError("no rest")
+
+    one = [Lane(A, (0,), ((),))]
+    broken = Lanes(one, 1, lambda segment: None, rest=rest)
+    other = Lanes(one, 1, lambda segment: None, rest=lambda: None)
+    broken.step(10.0)
+    assert other.step(10.0).end_s
+    for _ in range(2):
+        with pytest.raises(ArithmeticError, match="no rest"):
+            broken.step(10.0)
+    assert broken.close() and other.close()
+
+
+def test_threads_that_do_not_come_to_rest_are_given_up():
+    come = threading.Event()
+    one = [Lane(A, (0,), ((),))]
+
+    def rest():
+        if threading.current_thread().name == "a":
+            come.wait(20.0)
+
+    slow = Lanes(one, 1, lambda segment: None, rest=rest)
+    slow.step(10.0)
+    slow.rest(time.monotonic() + 0.05)
+    come.set()
+    with pytest.raises(TimeoutError, match="do not come to rest"):
+        slow.step(10.0)
+    assert slow.close()
 
 
 def test_nobody_rests_in_the_middle_of_a_step():
@@ -242,9 +295,13 @@ def test_nobody_rests_in_the_middle_of_a_step():
         inside.set()
         go_on.wait(20.0)
 
+    def rest():
+        if threading.current_thread().name == "a":
+            rested.append(1)
+
     one = [Lane(A, (0,), ((),))]
-    busy = Lanes(one, 1, run, rest=lambda: rested.append("busy"))
-    other = Lanes(one, 1, lambda segment: None, rest=lambda: rested.append("other"))
+    busy = Lanes(one, 1, run, rest=rest)
+    other = Lanes(one, 1, lambda segment: None, rest=rest)
     with ThreadPoolExecutor(1) as pool:
         step = pool.submit(busy.step, 20.0)
         assert inside.wait(20.0)
@@ -252,8 +309,7 @@ def test_nobody_rests_in_the_middle_of_a_step():
         assert rested == []
         go_on.set()
         assert step.result().end_s
-    busy.close()
-    other.close()
+    assert busy.close() and other.close()
 
 
 def test_pinning_to_cores_that_are_not_there_does_nothing():

@@ -17,7 +17,7 @@ COMPILING = "compiling, once on this computer, for a minute or a few"
 # Where a command names no method: what predicting a placement needs is compiled for each.
 LEAST = "single"
 # What calls the parts of a program on its lanes, and looks at cores, where a model is measured.
-LANES = "awake lanes"
+LANES = "awake-lanes"
 _COMPILE_LANES = (
     "from placement.compiled.cache import note_warm\n"
     "from profiling.devices import lanes\n"

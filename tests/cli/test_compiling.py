@@ -10,6 +10,7 @@ from argparse import Namespace
 import pytest
 
 from placement.cli import compiling, supervisor
+from placement.cli.compiling import LANES
 from placement.cli.options import make_parser
 from placement.compiled.cache import note_warm
 from profiling.sandbox import confinement
@@ -28,10 +29,10 @@ def missing(*arguments):
 
 
 def test_each_method_of_a_command_counts_at_its_kinds_of_problem():
-    assert missing("place", "a.onnx") == ("heft:latency:segment", "lanes")
+    assert missing("place", "a.onnx") == ("heft:latency:segment", LANES)
     assert missing("place", "a.onnx", "--placer", "auto")[0] == "auto:latency:segment"
     compared = missing("compare", "a.pt2", "--placers", "heft,cpop", "--objective", "throughput")
-    assert compared == ("heft:throughput:segment", "cpop:throughput:segment", "lanes")
+    assert compared == ("heft:throughput:segment", "cpop:throughput:segment", LANES)
     assert missing("simulate", "a.onnx", "--placement", "p.json")[0] == "single:latency:segment"
     of_file = missing("place", "a.json", "--placer", "heft")
     assert of_file[:3] == tuple(f"heft:latency:{e}" for e in ("op", "segment", "call"))
@@ -70,7 +71,7 @@ def test_the_process_notes_what_it_has_compiled(word, compiled):
 
 
 def test_it_is_told_meanwhile_and_what_fails_is_left_to_the_command(monkeypatch, capsys):
-    monkeypatch.setattr(compiling, "missing", lambda options: ("heft:latency:segment", "lanes"))
+    monkeypatch.setattr(compiling, "missing", lambda options: ("heft:latency:segment", LANES))
     monkeypatch.setattr(compiling, "command", lambda word: [sys.executable, "-c", "1 / 0"])
     assert supervisor._compile_before(Namespace(jsonl=True)) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -80,6 +81,6 @@ def test_it_is_told_meanwhile_and_what_fails_is_left_to_the_command(monkeypatch,
 
 def test_a_command_that_is_told_to_end_meanwhile_ends(monkeypatch):
     ends = f"import os; os.kill(os.getpid(), {int(signal.SIGTERM)})"
-    monkeypatch.setattr(compiling, "missing", lambda options: ("lanes",))
+    monkeypatch.setattr(compiling, "missing", lambda options: (LANES,))
     monkeypatch.setattr(compiling, "command", lambda word: [sys.executable, "-c", ends])
     assert supervisor._compile_before(Namespace(jsonl=False)) == 128 + signal.SIGTERM

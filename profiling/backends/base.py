@@ -133,10 +133,10 @@ class Program(ABC):
     they wait for each other. `lanes_note` says in a sentence which lanes there are and why, where
     that is a choice. `rest` is what each thread that has run segments does before another such
     program's step, and who asks for a step before it, where threads keep something that is in the
-    way of others. After so many steps
-    (`settles_after`) a step is as all that follow. Where steps are repeatable (`is_repeatable`) all
-    segments may run more often in between, and nothing is different then but what is random by
-    definition. `reuses_outputs` says that `views` lie where the next step writes.
+    way of others. After so many steps (`settles_after`) a step is as all that follow. Where steps
+    are repeatable (`is_repeatable`) all segments may run more often in between, and nothing is
+    different then but what is random by definition. `reuses_outputs` says that `views` lie where
+    the next step writes.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})

@@ -4,7 +4,8 @@ Nothing is copied there, and yet a crossing costs: the reader is woken, its firs
 another core wrote goes through memory that both share, and so do its later ones where the value is
 large. How much depends on how kernels read, so each kernel is run where its largest input was made
 by the other lane, in turns with all of them on one lane, and what it takes longer is held against
-the bytes that crossed.
+the bytes that crossed. Of runtimes that keep the order of a schedule, segments of several kernels
+cross so in place of single ones.
 """
 
 import itertools

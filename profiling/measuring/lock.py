@@ -65,8 +65,10 @@ def measuring(
     lock = _lock_in(folder)
     told = ""
     while not _taken(lock):
-        message = f"Waiting for {holder_of(folder) or 'another process'} to end measuring."
-        if message != told:
+        who = holder_of(folder)
+        message = f"Waiting for {who or 'another process'} to end measuring."
+        # Whoever ends takes the note away before it lets go: that is nobody new.
+        if message != told and (who or not told):
             on_wait(message)
             told = message
         sleep(_POLL_S)

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from profiling.measuring.lock import holder, measuring
 
@@ -47,6 +48,23 @@ def test_another_process_waits_and_hears_for_whom(tmp_path, other):
         assert told == [f"Waiting for process {other.pid} (a long run) to end measuring."]
         assert other.wait() == 0
     assert holder(tmp_path) is None
+
+
+def test_one_who_has_taken_its_note_away_and_not_let_go_yet_is_nobody_else(tmp_path):
+    told, moments = [], iter(["takes its note away", "lets go"])
+    first = FileLock(tmp_path / "measuring.lock")
+    first.acquire()
+    note = tmp_path / "measuring.json"
+    note.write_text('{"pid": 7, "what": "a long run"}')
+
+    def pass_a_moment(_: float) -> None:
+        if next(moments) == "lets go":
+            first.release()
+        else:
+            note.unlink()
+
+    with measuring("mine", told.append, folder=tmp_path, sleep=pass_a_moment):
+        assert told == ["Waiting for process 7 (a long run) to end measuring."]
 
 
 def test_a_killed_process_holds_nothing(tmp_path, other):

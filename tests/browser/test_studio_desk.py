@@ -389,6 +389,8 @@ def test_notices_have_one_line_and_all_of_them_one_press_away(new_page, studio, 
             more.click()
             expect(more).to_have_attribute("aria-expanded", "false")
         more.click()
+        # A press while the page is drawn anew is lost.
+        settled(page)
         press(page, "Understood")
         expect(page.get_by_text(re.compile("^The times are measured now"))).to_have_count(0)
         # With one there is nothing to open, and progress stands above it.

@@ -22,6 +22,7 @@ MAX_STEP = 1024
 MAX_WINDOW = 2**31 - 1
 # Smoothing takes as many numbers for each that it makes as a factor makes one of.
 LEAST_FACTOR = 1e-3
+# The multivariate gamma function of an order takes as many numbers for each that it makes.
 MAX_ORDER = 1000
 # Normalisations over batches that give their statistics too.
 BATCH_NORMS = (

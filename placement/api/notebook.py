@@ -75,7 +75,7 @@ def _(timeline: Timeline) -> str:
     """Without its problem: devices by name, and what runs on them under its own names."""
     names = sorted({s.device for s in timeline.spans if s.kind == "compute"})
     colours = {name: device_colour(i) for i, name in enumerate(names)}
-    path = critical_path(timeline)
+    path = gantt.CriticalPath(critical_path(timeline))
     title = timeline.origin.capitalize()
     panel = gantt.panel(timeline.origin, title, "", timeline, colours, path=path, most=MOST_BARS)
     return _fitting(timelines_svg.drawing([panel], "Timeline of a step", "", "s"))

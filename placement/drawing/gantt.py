@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from placement.core import formatting
 from placement.core.timeline import Span, Timeline, idle_s
@@ -20,6 +20,17 @@ KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
 # More bars than this are more than a screen has room for: short neighbours are drawn as one.
 MOST_BARS = 1500
 MOST_NAMES = 3
+
+
+class CriticalPath(NamedTuple):
+    """The spans of a critical path; `waits` says for each which device or link it queued for, empty
+    for none, where that is known."""
+
+    spans: Sequence[Span] = ()
+    waits: Sequence[str] = ()
+
+
+NO_PATH = CriticalPath()
 
 
 @dataclass(frozen=True)
@@ -148,21 +159,17 @@ def panel(
     colours: Mapping[str, str],
     *,
     sources: Sources = UNKNOWN,
-    path: Sequence[Span] = (),
-    waits: Sequence[str] = (),
+    path: CriticalPath = NO_PATH,
     against: Timeline | None = None,
-    ghosts: Sequence[Span] = (),
-    idle: bool = True,
+    ghosts: Sequence[Span] | None = None,
     most: int = MOST_BARS,
 ) -> Panel:
     """A timeline with the critical `path` marked; rows are all devices, then the links in use.
 
-    `waits` says for each span of the path which device or link it queued for, empty for none.
-
     With the graph of the `sources`, bars whose ops have only numbers for names tell their block.
     `against` is the prediction of a run's timeline: each bar then tells what was predicted, and
-    how it errs against what was measured or emulated. `ghosts` are spans of devices that could be;
-    without `idle` nothing is marked as idle, as in a plan that is not done.
+    how it errs against what was measured or emulated. A plan that is not done has `ghosts`, spans
+    that could be, and nothing of it is marked as idle.
     """
     busy, step_s = timeline.busy_s(), timeline.step_s
     links = sorted({s.device for s in timeline.spans if s.device not in colours})
@@ -177,8 +184,8 @@ def panel(
         )
         for name in names
     )
-    queued = dict(zip(map(_id, path), waits, strict=True)) if waits else {}
-    on_path = {_id(s): _path_words(queued.get(_id(s), "")) for s in path}
+    queued = dict(zip(map(_id, path.spans), path.waits, strict=True)) if path.waits else {}
+    on_path = {_id(s): _path_words(queued.get(_id(s), "")) for s in path.spans}
     predicted = {_id(s): s.duration_s for s in against.spans} if against is not None else {}
     bars = [
         _bar(
@@ -192,7 +199,7 @@ def panel(
         )
         for s in timeline.spans
     ]
-    might_be = [_bar(s, number[s.device], rows, sources, "", None, "") for s in ghosts]
+    might_be = [_bar(s, number[s.device], rows, sources, "", None, "") for s in ghosts or ()]
     return Panel(
         key,
         title,
@@ -200,9 +207,12 @@ def panel(
         rows,
         (*thinned(bars, most), *(replace(bar, ghost=True) for bar in might_be)),
         step_s,
-        tuple((number[name], *i) for name in colours if idle for i in idle_s(timeline, name)),
         tuple(
-            (number[s.device], s.start_s, s.end_s, s.kind, bool(queued.get(_id(s)))) for s in path
+            (number[name], *i) for name in colours if ghosts is None for i in idle_s(timeline, name)
+        ),
+        tuple(
+            (number[s.device], s.start_s, s.end_s, s.kind, bool(queued.get(_id(s))))
+            for s in path.spans
         ),
     )
 

@@ -39,7 +39,7 @@ def _panel(export: Export, title: str, timeline: Timeline, most: int | None) -> 
         timeline,
         dict(zip(devices, colours(problem.machine), strict=True)),
         sources=spans.Sources(problem.graph, spans.ops_of(problem, export.simulated.schedule)),
-        path=critical_path(timeline),
+        path=gantt.CriticalPath(critical_path(timeline)),
         most=len(timeline.spans) if most is None else most,
     )
 

@@ -94,34 +94,39 @@ def lines(draws: str, learns: str) -> tuple[str, ...]:
     )
 
 
-def searched(
-    problem: Problem,
-    report: Report,
-    *,
-    find: Find,
-    seed: int,
-    max_evaluations: int,
-    time_limit_s: float | None,
-    candidates: str,
-    level: Level | None = None,
-    search: float = 0.0,
-    live: Live | None = None,
-    trace: Trace | None = None,
-    executor: Executor = HERE,
-) -> Placement:
-    """The best of what `find` finds and of the `candidates`, placers by comma (or none).
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """How a learner goes through a problem: what it finds placements by, where, and for how long.
 
     `max_evaluations` 0 leaves the number to the time limit, or else to the problem's size. The
     level is that of chains by default. A share `search` of the budget goes to local search from
-    what was found. With `live` placements near the best one are measured in the end, beyond the
-    budget. The `trace` hears of it all.
+    what was found. The `candidates` are placers by comma (or none).
     """
-    trace = trace or Trace()
+
+    find: Find
+    seed: int
+    max_evaluations: int
+    time_limit_s: float | None
+    candidates: str
+    level: Level | None = None
+    search: float = 0.0
+    executor: Executor = HERE
+
+
+def searched(
+    problem: Problem, study: Study, live: Live | None, report: Report, trace: Trace
+) -> Placement:
+    """The best of what a learner finds in its study and of the candidates.
+
+    With `live` placements near the best one are measured in the end, beyond the budget. The `trace`
+    hears of it all.
+    """
     begun_s = time.perf_counter()
-    environment = (level or chained)(environment_of(problem, executor))
+    seed, search, max_evaluations = study.seed, study.search, study.max_evaluations
+    environment = (study.level or chained)(environment_of(problem, study.executor))
     best = _Best(problem)
     answered = []
-    for name, placement in _answers(problem, candidates):
+    for name, placement in _answers(problem, study.candidates):
         value_s = best.hear(placement)
         trace.answered(name, value_s)
         answered.append(name)
@@ -133,26 +138,26 @@ def searched(
     if first is None:
         return best.placement
     left_s = None
-    if time_limit_s is None:
+    if study.time_limit_s is None:
         max_evaluations = max_evaluations or default_evaluations(problem)
     else:
         best.try_out(environment.placement_of(first))
         kept_s = batch_s + NUM_ENDS * best.longest_s
-        left_s = max(0.0, time_limit_s - (time.perf_counter() - begun_s) - kept_s)
+        left_s = max(0.0, study.time_limit_s - (time.perf_counter() - begun_s) - kept_s)
     heard = Heard(report, left_s is not None, trace)
     budget = Budget(
         None if left_s is None else left_s * (1.0 - search),
         math.ceil(max_evaluations * (1.0 - search)),
     )
-    learned = find(environment, budget, heard.tell, None if is_drawn else first)
+    learned = study.find(environment, budget, heard.tell, None if is_drawn else first)
     found = (learned.environment or environment).placement_of(learned.devices)
     offered_s = best.value_s
     own_s = found_s = best.hear(found)
     if problem.execution is not Execution.CALL:
         until_s = None
-        if time_limit_s is not None:
+        if study.time_limit_s is not None:
             # The last turn of a search tries orders, whose number nothing but their gain limits.
-            until_s = begun_s + time_limit_s - NUM_ENDS * best.longest_s
+            until_s = begun_s + study.time_limit_s - NUM_ENDS * best.longest_s
         for refined in _refined(problem, found, heard, seed, search, until_s):
             own_s = min(own_s, best.hear(refined))
     trace.end(found_s, own_s)

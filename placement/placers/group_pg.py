@@ -29,7 +29,7 @@ from placement.learning.live import Live
 from placement.learning.signals import SignalRecipe
 from placement.learning.training import Recipe
 from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
-from placement.placers._learned import Learner, chained, itself, lines, searched
+from placement.placers._learned import Learner, Study, chained, itself, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -95,11 +95,7 @@ class GroupPg(Learner):
             ),
             seed=self.seed,
         )
-        return searched(
-            problem,
-            report,
-            live=live,
-            trace=trace,
+        study = Study(
             find=grouping.files.keeping(grouping.find),
             level=itself if is_paper else chained,
             seed=self.seed,
@@ -109,6 +105,7 @@ class GroupPg(Learner):
             executor=self.executor,
             candidates=self.candidates,
         )
+        return searched(problem, study, live, report, trace)
 
 
 PLACER = GroupPg

@@ -33,7 +33,7 @@ from placement.learning.live import Live
 from placement.learning.signals import SignalRecipe
 from placement.learning.training import Recipe
 from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
-from placement.placers._learned import Learner, chained, itself, lines, searched
+from placement.placers._learned import Learner, Study, chained, itself, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -104,11 +104,7 @@ class Hierarchical(Learner):
             ),
             seed=self.seed,
         )
-        return searched(
-            problem,
-            report,
-            live=live,
-            trace=trace,
+        study = Study(
             find=grouping.files.keeping(grouping.find),
             level=itself if is_paper else chained,
             seed=self.seed,
@@ -118,6 +114,7 @@ class Hierarchical(Learner):
             executor=self.executor,
             candidates=self.candidates,
         )
+        return searched(problem, study, live, report, trace)
 
 
 PLACER = Hierarchical

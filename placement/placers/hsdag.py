@@ -39,7 +39,7 @@ from placement.learning.ladder import climb, rungs
 from placement.learning.live import Live
 from placement.learning.proposals import Regions
 from placement.learning.training import Batch, Learned, Point, Recipe, Tell, changed, train
-from placement.placers._learned import Learner, clusters, itself, lines, searched
+from placement.placers._learned import Learner, Study, clusters, itself, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -95,11 +95,7 @@ class Hsdag(Learner):
     def _found(
         self, problem: Problem, live: Live | None, report: Report, trace: Trace
     ) -> Placement:
-        return searched(
-            problem,
-            report,
-            live=live,
-            trace=trace,
+        study = Study(
             find=self._files.keeping(self._find),
             seed=self.seed,
             max_evaluations=self.max_iterations * self._recipe.batch,
@@ -109,6 +105,7 @@ class Hsdag(Learner):
             level=itself,
             search=self.search,
         )
+        return searched(problem, study, live, report, trace)
 
     @property
     def _recipe(self) -> Recipe:

@@ -37,7 +37,7 @@ from placement.learning.sequential import (
     untrained,
 )
 from placement.learning.training import Batch, Elite, Learned, Point, Tell, changed, none_possible
-from placement.placers._learned import Learner, lines, searched
+from placement.placers._learned import Learner, Study, lines, searched
 from placement.placers._policies import policy_setting, save_setting, written
 from placement.placers.base import Report, setting
 
@@ -78,11 +78,7 @@ class ListPolicy(Learner):
     def _found(
         self, problem: Problem, live: Live | None, report: Report, trace: Trace
     ) -> Placement:
-        return searched(
-            problem,
-            report,
-            live=live,
-            trace=trace,
+        study = Study(
             find=self._find,
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,
@@ -90,6 +86,7 @@ class ListPolicy(Learner):
             executor=self.executor,
             candidates=self.candidates,
         )
+        return searched(problem, study, live, report, trace)
 
     def _find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None

@@ -21,7 +21,7 @@ from placement.learning.ladder import climb, rungs
 from placement.learning.live import Live
 from placement.learning.proposals import Regions
 from placement.learning.training import Learned, Tell, at_random, changed, sampled
-from placement.placers._learned import Learner, clusters, itself, lines, searched
+from placement.placers._learned import Learner, Study, clusters, itself, lines, searched
 from placement.placers.base import Report, setting
 
 
@@ -49,11 +49,7 @@ class Mutation(Learner):
     def _found(
         self, problem: Problem, live: Live | None, report: Report, trace: Trace
     ) -> Placement:
-        return searched(
-            problem,
-            report,
-            live=live,
-            trace=trace,
+        study = Study(
             find=self._find,
             level=itself,
             seed=self.seed,
@@ -62,6 +58,7 @@ class Mutation(Learner):
             executor=self.executor,
             candidates=self.candidates,
         )
+        return searched(problem, study, live, report, trace)
 
     def _find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None

@@ -24,7 +24,7 @@ from placement.learning.environment import Environment
 from placement.learning.episodes import Schooling, learn
 from placement.learning.live import Live
 from placement.learning.training import Learned, Tell
-from placement.placers._learned import Learner, at_most, chained, lines, searched
+from placement.placers._learned import Learner, Study, at_most, chained, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -86,11 +86,7 @@ class Placeto(Learner):
     def _found(
         self, problem: Problem, live: Live | None, report: Report, trace: Trace
     ) -> Placement:
-        return searched(
-            problem,
-            report,
-            live=live,
-            trace=trace,
+        study = Study(
             find=self._files.keeping(self._find),
             seed=self.seed,
             max_evaluations=NO_LIMIT,
@@ -99,6 +95,7 @@ class Placeto(Learner):
             candidates=self.candidates,
             level=self._level,
         )
+        return searched(problem, study, live, report, trace)
 
     @property
     def _files(self) -> PolicyFiles:

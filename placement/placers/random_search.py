@@ -17,7 +17,7 @@ from placement.learning.budget import Budget
 from placement.learning.environment import Environment
 from placement.learning.live import Live
 from placement.learning.training import Learned, Tell, at_random, sampled
-from placement.placers._learned import Learner, lines, searched
+from placement.placers._learned import Learner, Study, lines, searched
 from placement.placers.base import Report, setting
 
 
@@ -39,11 +39,7 @@ class RandomSearch(Learner):
     def _found(
         self, problem: Problem, live: Live | None, report: Report, trace: Trace
     ) -> Placement:
-        return searched(
-            problem,
-            report,
-            live=live,
-            trace=trace,
+        study = Study(
             find=self._find,
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,
@@ -51,6 +47,7 @@ class RandomSearch(Learner):
             executor=self.executor,
             candidates=self.candidates,
         )
+        return searched(problem, study, live, report, trace)
 
     def _find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None

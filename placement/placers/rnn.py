@@ -39,7 +39,7 @@ from placement.learning.proposals import Regions
 from placement.learning.signals import SignalRecipe, train_by_signal
 from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
 from placement.placers._grouped import MOST_CHANGED, evaluations, nearby, possible
-from placement.placers._learned import Learner, at_most, lines, searched
+from placement.placers._learned import Learner, Study, at_most, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -92,11 +92,7 @@ class Rnn(Learner):
     ) -> Placement:
         cost = PLANNED_COST if self._is_paper else TUNED_COST
         most = self.groups or (MOST_GROUPS if self._is_paper else TUNED_GROUPS)
-        return searched(
-            problem,
-            report,
-            live=live,
-            trace=trace,
+        study = Study(
             find=self._files.keeping(self._find),
             level=at_most(most),
             seed=self.seed,
@@ -108,6 +104,7 @@ class Rnn(Learner):
             executor=self.executor,
             candidates=self.candidates,
         )
+        return searched(problem, study, live, report, trace)
 
     @property
     def _is_paper(self) -> bool:

@@ -286,10 +286,10 @@ class Lanes:
         own = native.courses[number]
         self._began_s[number], self._ended_s[number] = own.bounds_s.tolist()
         for segment, start, end in zip(
-            lane.segments, own.start_s.tolist(), own.end_s.tolist(), strict=True
+            lane.segments, own.told.start_s.tolist(), own.told.end_s.tolist(), strict=True
         ):
             self._start_s[segment], self._end_s[segment] = start, end
-        for producer, resumed in zip(own.producers, own.resumed_s.tolist(), strict=True):
+        for producer, resumed in zip(own.producers, own.told.resumed_s.tolist(), strict=True):
             if not math.isnan(resumed):
                 self._resumed[producer, lane.device.name] = resumed
 

@@ -2,11 +2,13 @@
 
 Whatever is not arithmetic is called by its address, an argument like any other, so that the
 compiled code can be kept on disk. Such a call may change all memory as far as the compiler knows,
-so what another thread has written is read anew after it.
+so what another thread has written is read anew after it. `functions` are those addresses: of the
+segments' function, acquire, release, a clock that returns or one that writes (one of them is 0),
+and `sched_yield`. `over` (1,) is set by whoever ends all lanes.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -25,6 +27,45 @@ _WORD, _INT = ir.IntType(64), ir.IntType(32)
 # Tells a core that its thread only tries, so that another one on the same core gets its slots.
 _X86, _ARM = ("llvm.x86.sse2.pause", ()), ("llvm.aarch64.hint", (ir.Constant(_INT, 1),))
 _RELAX = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}
+
+
+class Course(NamedTuple):
+    """The segments of a lane: in which round after its first one a sample's runs (S,), `arguments`
+    (S, slots, 3) of their function, and addresses of locks (locks, slots). Segment i waits for
+    those from `first_wait[i]` to `first_wait[i + 1]` and opens as many by `first_signal`."""
+
+    stages: Ints
+    arguments: Ints
+    first_wait: Ints
+    waits: Ints
+    first_signal: Ints
+    signals: Ints
+
+
+class Told(NamedTuple):
+    """What a lane tells of its last round, in seconds: begin and end of segments (S,), and when a
+    wait was over (waits,), NaN where nobody waited. `status` (2,) is the answer of a segment that
+    failed and in how many rounds the thread sleeps at once; `now` (1,) is where the clock may
+    write."""
+
+    start_s: Floats
+    end_s: Floats
+    resumed_s: Floats
+    status: Ints
+    now: Ints
+
+
+class Stream(NamedTuple):
+    """The samples of a lane of a pipeline. They end below `limit[0]`, which may fall to a number
+    that has not begun. By slot there are locks for "the sample may begin" (`go`) and "this lane is
+    done with it" (`done`), and when it was. `times_s` (rounds, S, 2) has the times of the last so
+    many rounds, round r in row r modulo their number."""
+
+    limit: Ints
+    go: Ints
+    done: Ints
+    ended_s: Floats
+    times_s: Floats
 
 
 def _intrinsic(typed: Callable[..., Any]) -> Any:
@@ -225,57 +266,45 @@ def take_for_python(
 
 @inner
 def _run_segments(
-    stages: Ints,
-    arguments: Ints,
-    first_wait: Ints,
-    waits: Ints,
-    first_signal: Ints,
-    signals: Ints,
+    course: Course,
+    told: Told,
     functions: Ints,
     over: Ints,
-    start_s: Floats,
-    end_s: Floats,
-    resumed_s: Floats,
-    status: Ints,
-    now: Ints,
     patience_ns: int,
     number: int,
     limit: int,
 ) -> int:
     """Run each segment of a lane once: in round `number` for sample `number` minus its stage.
 
-    Samples below 0 and from `limit` on are passed over. `arguments` (segments, slots, 3) are those
-    of the segment's function; `waits` and `signals` (all of them, slots) addresses of locks, those
-    of segment i from `first_wait[i]` to `first_wait[i + 1]`; `functions` the addresses of the
-    segments' function, acquire, release, a clock that returns or one that writes (one of them is
-    0), and `sched_yield`. A lock is tried for `patience_ns` before the thread sleeps (`take`).
-    Times are seconds by segment, `resumed_s` when a wait was over, NaN where nobody waited. Returns
-    the number of segments when all have run, the number of one that failed, whose answer is in
-    `status[0]`, or -1 when `over` is set.
+    Samples below 0 and from `limit` on are passed over. A lock is tried for `patience_ns` before
+    the thread sleeps (`take`). Returns the number of segments when all have run, the number of one
+    that failed, whose answer is in `told.status[0]`, or -1 when `over` is set.
     """
-    slots = arguments.shape[1]
-    for i in range(len(stages)):
-        sample = number - stages[i]
+    first_wait, first_signal = course.first_wait, course.first_signal
+    status, now = told.status, told.now
+    slots = course.arguments.shape[1]
+    for i in range(len(course.stages)):
+        sample = number - course.stages[i]
         if sample < 0 or sample >= limit:
             continue
         slot = sample % slots
         for j in range(first_wait[i], first_wait[i + 1]):
-            lock = waits[j, slot]
-            resumed_s[j] = np.nan
+            lock = course.waits[j, slot]
+            told.resumed_s[j] = np.nan
             if _acquire(functions[1], lock, 0) == 0:
                 take(lock, functions, patience_ns, status, now)
-                resumed_s[j] = now_ns(functions, now) / 1e9
+                told.resumed_s[j] = now_ns(functions, now) / 1e9
         if over[0] != 0:
             return -1
-        start_s[i] = now_ns(functions, now) / 1e9
-        given = arguments[i, slot]
+        told.start_s[i] = now_ns(functions, now) / 1e9
+        given = course.arguments[i, slot]
         status[0] = _call(functions[0], given[0], given[1], given[2])
-        end_s[i] = now_ns(functions, now) / 1e9
+        told.end_s[i] = now_ns(functions, now) / 1e9
         if status[0] != 0:
             return i
         for j in range(first_signal[i], first_signal[i + 1]):
-            _release(functions[2], signals[j, slot])
-    return len(stages)
+            _release(functions[2], course.signals[j, slot])
+    return len(course.stages)
 
 
 @jit
@@ -286,13 +315,13 @@ def run_step(
     waits: Ints,
     first_signal: Ints,
     signals: Ints,
-    functions: Ints,
-    over: Ints,
     start_s: Floats,
     end_s: Floats,
     resumed_s: Floats,
     status: Ints,
     now: Ints,
+    functions: Ints,
+    over: Ints,
     patience_ns: int,
     limit: int,
     bounds_s: Floats,
@@ -306,31 +335,17 @@ def run_step(
     another would be waited for, and when it is over, for a core that has slept finds its caches
     cold (`met` counts by lane). `bounds_s` are the times between. Before the round that counts
     there are `again` others, of which nothing is told: in steps whose segments make the same
-    however often they run.
+    however often they run. The arrays of a `Course` and of `Told` come one by one, for the
+    interpreter takes long to unpack a tuple of arrays, and a step may be over in less than 0.1 ms.
     """
+    course = Course(stages, arguments, first_wait, waits, first_signal, signals)
+    told = Told(start_s, end_s, resumed_s, status, now)
     status[1] = max(status[1] - 1, 0)
     for left in range(again, -1, -1):
         if limit:
             meet(lane, met, functions, patience_ns, over, status, now)
         bounds_s[0] = now_ns(functions, now) / 1e9
-        ended = _run_segments(
-            stages,
-            arguments,
-            first_wait,
-            waits,
-            first_signal,
-            signals,
-            functions,
-            over,
-            start_s,
-            end_s,
-            resumed_s,
-            status,
-            now,
-            patience_ns,
-            0,
-            limit,
-        )
+        ended = _run_segments(course, told, functions, over, patience_ns, 0, limit)
         if ended < len(stages):
             return ended
         bounds_s[1] = now_ns(functions, now) / 1e9
@@ -343,70 +358,38 @@ def run_step(
 
 @jit
 def run_rounds(
-    stages: Ints,
-    arguments: Ints,
-    first_wait: Ints,
-    waits: Ints,
-    first_signal: Ints,
-    signals: Ints,
+    course: Course,
+    told: Told,
+    stream: Stream,
     functions: Ints,
     over: Ints,
-    start_s: Floats,
-    end_s: Floats,
-    resumed_s: Floats,
-    status: Ints,
-    now: Ints,
     patience_ns: int,
     first: int,
     most: int,
-    limit: Ints,
-    go: Ints,
-    done: Ints,
-    ended_s: Floats,
-    times_s: Floats,
 ) -> int:
     """Run a lane of a pipeline for `most` rounds from `first` on, or until no sample is left.
 
-    Samples end below `limit[0]`, which may fall to a number that has not begun. By slot there are
-    locks for "the sample may begin" (`go`) and "this lane is done with it" (`done`), and when it
-    was. `times_s` (rounds, segments, 2) has the times of the last so many rounds, round r in row r
-    modulo their number. Returns how many rounds were run: less than `most` where no sample is left,
-    where `over` is set, or where a segment failed, whose answer is in `status[0]` then.
+    Returns how many rounds were run: less than `most` where no sample is left, where `over` is set,
+    or where a segment failed, whose answer is in `told.status[0]` then.
     """
-    slots, last = arguments.shape[1], len(stages) - 1
+    status, stages = told.status, course.stages
+    slots, last = course.arguments.shape[1], len(stages) - 1
     for number in range(first, first + most):
         status[1] = max(status[1] - 1, 0)
         begins, ends = number - stages[0], number - stages[last]
-        if 0 <= begins < limit[0] and over[0] == 0:
+        if 0 <= begins < stream.limit[0] and over[0] == 0:
             # Its lock is opened by a thread that needs a core for it: this one sleeps at once.
-            _acquire(functions[1], go[begins % slots], 1)
+            _acquire(functions[1], stream.go[begins % slots], 1)
         # Those of later segments began before the first one's: none of them is beyond.
-        until = limit[0]
+        until = stream.limit[0]
         if ends >= until or over[0] != 0:
             return number - first
-        ended = _run_segments(
-            stages,
-            arguments,
-            first_wait,
-            waits,
-            first_signal,
-            signals,
-            functions,
-            over,
-            start_s,
-            end_s,
-            resumed_s,
-            status,
-            now,
-            patience_ns,
-            number,
-            until,
-        )
+        ended = _run_segments(course, told, functions, over, patience_ns, number, until)
         if ended <= last:
             return number - first
-        row = times_s[number % len(times_s)]
-        row[:, 0], row[:, 1] = start_s, end_s
+        row = stream.times_s[number % len(stream.times_s)]
+        row[:, 0], row[:, 1] = told.start_s, told.end_s
         if ends >= 0:
-            ended_s[ends % slots] = end_s[last]
-            _release(functions[2], done[ends % slots])
+            stream.ended_s[ends % slots] = told.end_s[last]
+            _release(functions[2], stream.done[ends % slots])
     return most

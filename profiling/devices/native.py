@@ -25,6 +25,7 @@ from profiling.devices.cores import usable_cores
 
 if TYPE_CHECKING:
     from profiling.devices.lanes import Lane
+    from profiling.devices.lanes_compiled import Course, Told
 
 # How long a lane tries before it sleeps: most waits of placements are shorter than this. Waking a
 # core that sleeps takes 25 to 80 us, for who wakes it, too, and it computes slower at first: what
@@ -41,9 +42,6 @@ _ACQUIRE_TIMED, _TAKEN = "PyThread_acquire_lock_timed", 1
 _LOCKS = (_ACQUIRE, _ACQUIRE_TIMED, _RELEASE, "PyThread_allocate_lock", "PyThread_free_lock")
 # Neither needs the interpreter's lock; the first is there from Python 3.13 on, the second before.
 _CLOCK_THAT_WRITES, _CLOCK = "PyTime_PerfCounterRaw", "_PyTime_GetPerfCounter"
-
-# What is given to compiled code of a lane, see `_run_segments`.
-_Given = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats, Ints, Ints]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +106,9 @@ class NativeLanes:
         self._error = slots[0].error
         keys = [(p, lane.device.name) for lane in lanes for a in lane.awaits for p in a]
         self._locks = _Locks(dict.fromkeys(keys), len(slots))
-        functions, self._over = functions_of(slots[0].function), np.zeros(1, np.int64)
+        self._functions, self._over = functions_of(slots[0].function), np.zeros(1, np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
         self.courses = tuple(_Course.of(lane, stage_of, arguments, self._locks) for lane in lanes)
-        # By lane, what `_run_segments` wants of it.
-        self._given = tuple(course.given(functions, self._over) for course in self.courses)
 
     def stop(self) -> None:
         """End all lanes at their next segment, and those that wait; none can run afterwards."""
@@ -128,6 +124,8 @@ class NativeSteps(NativeLanes):
 
         super().__init__(lanes, (0,) * len(calls.arguments), (calls,))
         self._run_step, self._met = run_step, np.zeros(len(lanes), np.int64)
+        around = (self._functions, self._over)
+        self._given = tuple((*own.course, *own.told, *around) for own in self.courses)
         # Nothing runs, but all is compiled before the first step's time begins.
         for lane in range(len(lanes)):
             self.run(lane, limit=0)
@@ -138,8 +136,8 @@ class NativeSteps(NativeLanes):
         """
         own, given = self.courses[lane], self._given[lane]
         ended = self._run_step(*given, PATIENCE_NS, limit, own.bounds_s, lane, self._met, again)
-        if 0 <= ended < len(own.stages):
-            raise self._error(int(own.status[0]))
+        if 0 <= ended < len(own.course.stages):
+            raise self._error(int(own.told.status[0]))
         return bool(ended >= 0)
 
 
@@ -153,7 +151,7 @@ class NativeRounds(NativeLanes):
     def __init__(
         self, lanes: "Sequence[Lane]", stage_of: Sequence[int], slots: Sequence[NativeCalls]
     ) -> None:
-        from profiling.devices.lanes_compiled import run_rounds
+        from profiling.devices.lanes_compiled import Stream, run_rounds
 
         super().__init__(lanes, stage_of, slots)
         self._run_rounds = run_rounds
@@ -161,13 +159,19 @@ class NativeRounds(NativeLanes):
         self.go = [[NativeLock() for _ in slots] for _ in lanes]
         self.done = [[NativeLock() for _ in slots] for _ in lanes]
         self.ended_s = [np.zeros(len(slots)) for _ in lanes]
-        self._opened = [
-            (addresses(go), addresses(done)) for go, done in zip(self.go, self.done, strict=True)
-        ]
         # A lane looks back on what it has run at once; who awaits a sample looks back on all of its
         # rounds, behind which that lane is ahead by no more samples than there are slots.
         num_rows = max(MOST_AT_ONCE, len(slots) + max(stage_of, default=0) + 1)
-        self._times_s = [np.zeros((num_rows, len(lane.segments), 2)) for lane in lanes]
+        self._streams = tuple(
+            Stream(
+                self.limit,
+                addresses(go),
+                addresses(done),
+                ended_s,
+                np.zeros((num_rows, len(lane.segments), 2)),
+            )
+            for lane, go, done, ended_s in zip(lanes, self.go, self.done, self.ended_s, strict=True)
+        )
         for lane in range(len(lanes)):
             self.run(lane, 0, 0)
 
@@ -175,24 +179,25 @@ class NativeRounds(NativeLanes):
         """Run a lane's rounds from `first` on, `most` or until there are no samples or `stop` ends
         it: how many. A segment's error passes on.
         """
+        own = self.courses[lane]
         num_run = self._run_rounds(
-            *self._given[lane],
+            own.course,
+            own.told,
+            self._streams[lane],
+            self._functions,
+            self._over,
             PATIENCE_NS,
             first,
             most,
-            self.limit,
-            *self._opened[lane],
-            self.ended_s[lane],
-            self._times_s[lane],
         )
-        if failed := int(self.courses[lane].status[0]):
+        if failed := int(own.told.status[0]):
             raise self._error(failed)
         return int(num_run)
 
     def times_s(self, lane: int, rounds: Sequence[int] | Ints) -> Floats:
         """Start and end (rounds, segments, 2) of a lane's segments in rounds that are not long
         over. A segment that had no sample in one has the times of its last sample there."""
-        all_s = self._times_s[lane]
+        all_s = self._streams[lane].times_s
         found: Floats = all_s[np.asarray(rounds) % len(all_s)]
         return found
 
@@ -233,55 +238,41 @@ class NativeLock:
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """A lane as compiled code wants it, and the times of its last round, or of its step."""
+    """A lane as compiled code wants it, what it tells, and the times between which its step ran."""
 
     producers: tuple[int, ...]
-    stages: Ints
-    arguments: Ints
-    first_wait: Ints
-    waits: Ints
-    first_signal: Ints
-    signals: Ints
-    start_s: Floats
-    end_s: Floats
-    resumed_s: Floats
+    course: "Course"
+    told: "Told"
     bounds_s: Floats
-    status: Ints
-    now: Ints
 
     @classmethod
     def of(
         cls, lane: "Lane", stage_of: Sequence[int], arguments: Ints, locks: "_Locks"
     ) -> "_Course":
+        from profiling.devices.lanes_compiled import Course, Told
+
         waits = [[locks.number[p, lane.device.name] for p in awaits] for awaits in lane.awaits]
         signals = [
             [number for (producer, _), number in locks.number.items() if producer == segment]
             for segment in lane.segments
         ]
         num = len(lane.segments)
-        return cls(
-            producers=tuple(chain.from_iterable(lane.awaits)),
+        course = Course(
             stages=np.array([stage_of[segment] for segment in lane.segments], np.int64),
             arguments=np.ascontiguousarray(arguments[list(lane.segments)]),
             first_wait=starts([len(some) for some in waits]),
             waits=locks.addresses[list(chain.from_iterable(waits))],
             first_signal=starts([len(some) for some in signals]),
             signals=locks.addresses[list(chain.from_iterable(signals))],
+        )
+        told = Told(
             start_s=np.zeros(num),
             end_s=np.zeros(num),
             resumed_s=np.zeros(sum(map(len, waits))),
-            bounds_s=np.zeros(2),
             status=np.zeros(2, np.int64),
             now=np.zeros(1, np.int64),
         )
-
-    def given(self, functions: Ints, over: Ints) -> _Given:
-        """The arguments of compiled code that stay as they are, one by one: it takes long to unpack
-        a tuple of arrays."""
-        wanted = (self.stages, self.arguments, self.first_wait, self.waits)
-        signals = (self.first_signal, self.signals)
-        times_s = (self.start_s, self.end_s, self.resumed_s)
-        return (*wanted, *signals, functions, over, *times_s, self.status, self.now)
+        return cls(tuple(chain.from_iterable(lane.awaits)), course, told, np.zeros(2))
 
 
 class _Locks:

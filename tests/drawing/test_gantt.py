@@ -28,7 +28,7 @@ def drawn(most=gantt.MOST_BARS, **others):
         predicted.timeline,
         COLOURS,
         sources=spans.Sources(of=spans.ops_of(problem, predicted.schedule)),
-        path=predicted.critical_path,
+        path=gantt.CriticalPath(predicted.critical_path),
         most=most,
     )
     return problem, predicted, panel
@@ -90,7 +90,7 @@ def test_a_measured_bar_tells_what_was_predicted():
     measured = Timeline(tuple(slow), 2 * predicted.timeline.step_s, "measured")
     panel = gantt.panel(
         "run", "Measured", "", measured, COLOURS, against=predicted.timeline,
-        path=critical_path(measured),
+        path=gantt.CriticalPath(critical_path(measured)),
     )  # fmt: skip
     told = [line for bar in panel.bars for line in bar.tip if line.startswith("predicted")]
     assert len(told) == len(slow) and all("-50% against measured" in line for line in told)

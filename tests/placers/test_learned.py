@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from placement import place
-from placement.learning.account import groups_of
+from placement.learning.account import Trace, groups_of
 from placement.learning.training import Learned, Trained
 from placement.placers import placer_class
-from placement.placers._learned import at_most, chained, environment_of, itself, searched
+from placement.placers._learned import Study, at_most, chained, environment_of, itself, searched
 from placement.search.feasible import final_s
 from tests.instances import random_problem
 from tests.workloads import (
@@ -37,7 +37,8 @@ def with_memory(problem, num_bytes):
 
 def found_by(problem, find, **settings):
     about = {"seed": 0, "max_evaluations": 100, "time_limit_s": None, "candidates": ""}
-    return searched(problem, lambda progress: True, find=find, **about | settings)
+    study = Study(find=find, **about | settings)
+    return searched(problem, study, None, lambda progress: True, Trace())
 
 
 def first_possible(environment, budget, tell, start):

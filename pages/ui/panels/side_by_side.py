@@ -197,7 +197,7 @@ def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list
             simulated.timeline,
             colours,
             sources=spans.Sources(posed.graph, spans.ops_of(posed, simulated.schedule)),
-            path=simulated.critical_path,
+            path=gantt.CriticalPath(simulated.critical_path),
             most=MOST_BARS // len(parts),
         )
         for number, (name, posed, simulated) in enumerate(parts)

@@ -52,6 +52,15 @@ SELECTED = {"mark": "selected", "text": "selected"}
 PAST = {"mark": "past", "text": "before the last edit"}
 
 
+class Edited(NamedTuple):
+    """The placement on the screen: the key of its panel where its bars can be dragged, where to ask
+    what that would do, and what it was before the last edit, drawn behind it on one axis."""
+
+    panel: str = ""
+    asks: Mapping[str, str] | None = None
+    before: LastEdit | None = None
+
+
 def draw(
     panels: Sequence[Panel],
     *,
@@ -61,22 +70,19 @@ def draw(
     selection: Iterable[str] = (),
     legend: Sequence[Mapping[str, str]] = LEGEND,
     on_pick: Callable[[], None] | None = None,
-    editable: str = "",
-    asks: Mapping[str, str] | None = None,
-    before: LastEdit | None = None,
+    edited: Edited | None = None,
     targets: Sequence[Target] = (),
     fits: bool = False,
 ) -> None:
     """Draw timelines one above the other; with `on_pick` their bars can be clicked.
 
-    What is zoomed into stays until `of`, what the timelines are about, changes. The panel whose key
-    is `editable` is of the placement on the screen: its bars can be dragged, and `asks` says where
-    to ask what that would do. What it was `before` the last edit is drawn behind it, on one axis.
-    Lines stand at the `targets`. What `fits` has lanes as low as the place needs in which it is the
-    first thing.
+    What is zoomed into stays until `of`, what the timelines are about, changes. One of them may be
+    of the placement on the screen, which is `edited`. Lines stand at the `targets`. What `fits` has
+    lanes as low as the place needs in which it is the first thing.
     """
-    chosen = tuple(selection)
-    zooming = f"{EDITING} {BESIDE}" if editable else ZOOMING
+    chosen, edited = tuple(selection), edited or Edited()
+    before = edited.before
+    zooming = f"{EDITING} {BESIDE}" if edited.panel else ZOOMING
     data = {
         "of": of,
         "began": began,
@@ -89,11 +95,11 @@ def draw(
         ],
         "help": f"{PICKING} {zooming}" if on_pick else zooming,
         "pickable": on_pick is not None,
-        "editable": editable,
+        "editable": edited.panel,
         "fits": fits,
         "hatched": choices.presenting() or bool(choices.remembered("hatch", False)),
         "targets": [target._asdict() for target in targets],
-        "asks": dict(asks) if asks else None,
+        "asks": dict(edited.asks) if edited.asks else None,
         "before": _before(before),
         **outbox.state(key),
     }

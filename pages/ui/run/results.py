@@ -48,7 +48,7 @@ def show(now: Studio, job: jobs.Job) -> None:
         job.id,
         sources,
         ("Predicted when it ran", f"{result.verb}, {middle_step(result.steps_s)}"),
-        path=critical_path(result.timeline),
+        path=gantt.CriticalPath(critical_path(result.timeline)),
         against=result.predicted_timeline,
     )
     refinement.show(now, job, result, sources)
@@ -157,7 +157,7 @@ def timelines(
     """A run as predicted and as measured, on one axis; `measured` marks the bars of the latter."""
     names = list(result.predicted_timeline.peak_bytes) or list(result.busy_s)
     colours = {name: device_colour(i) for i, name in enumerate(names)}
-    predicted = {"path": critical_path(result.predicted_timeline)}
+    predicted = {"path": gantt.CriticalPath(critical_path(result.predicted_timeline))}
     panels = [
         gantt.panel(
             key, title, formatting.seconds(drawn.step_s), drawn, colours, sources=sources, **marks

@@ -41,7 +41,6 @@ def step_panel(
         colours,
         sources=spans.Sources(problem.graph, _ops_of(problem)),
         ghosts=drawn if ghosts else (),
-        idle=False,
     )
 
 

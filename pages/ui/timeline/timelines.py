@@ -61,12 +61,14 @@ def show() -> None:
             drawn,
             key=KEY,
             of=last_edit.axis_of(now),
-            before=last_edit.seen(now, bars=True),
             began=glossary.BEGINNING[now.settings.objective],
             selection=choices.selection(),
             on_pick=_on_pick,
-            editable=PREDICTED if choices.may_write() else "",
-            asks=asking.about(now, drawn[0]),
+            edited=timeline_component.Edited(
+                PREDICTED if choices.may_write() else "",
+                asking.about(now, drawn[0]),
+                last_edit.seen(now, bars=True),
+            ),
             targets=exercise.targets(now),
             fits=True,
         )
@@ -100,8 +102,10 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
         predicted.timeline,
         colours_of(now),
         sources=spans.Sources(now.problem.graph, spans.ops_of(now.problem, predicted.schedule)),
-        path=predicted.critical_path,
-        waits=waits(now.problem, predicted.schedule, predicted.critical_path),
+        path=gantt.CriticalPath(
+            predicted.critical_path,
+            waits(now.problem, predicted.schedule, predicted.critical_path),
+        ),
     )
 
 
@@ -134,7 +138,7 @@ def _measured(job: str, of: str, key: tuple[int, int], _now: Studio, _run: Measu
         colours_of(now),
         sources=spans.Sources(now.problem.graph, ops_of(now, run)),
         # Samples of a pipeline wait for each other in ways that their spans do not tell.
-        path=() if run.streams else critical_path(timeline),
+        path=gantt.CriticalPath(() if run.streams else critical_path(timeline)),
         against=run.result.predicted_timeline,
     )
 

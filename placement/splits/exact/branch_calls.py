@@ -36,8 +36,8 @@ class CallBranchSearch(Branching):
         if known is not None:
             self.best[units.unit_of_class] = known
             self.best_s = self.search.value_s(self.best)
-        self._order = _first_nodes(self.search.timing)
         self._walk = Walk(
+            order=_first_nodes(self.search.timing),
             depth=np.zeros(1, dtype=np.int64),
             choice=np.full(num, -1, dtype=np.int64),
             slot=np.full(num, -1, dtype=np.int64),
@@ -50,7 +50,6 @@ class CallBranchSearch(Branching):
         units, timing = self.search.units, self.search.timing
         self.best_s, self.complete = branch_calls(
             self._walk,
-            self._order,
             self.search.allowed(),
             bool((units.pinned < 0).all()),
             self.search.calls_each,

@@ -14,9 +14,10 @@ from placement.splits.model.timing import TimedNodes
 
 
 class Walk(NamedTuple):
-    """Where a search stands: depth (1,), columns tried last by depth (U,), slots of units (U,),
-    which of them are decided (U,)."""
+    """Where a search stands: units in the order (U,) in which they are decided, depth (1,), columns
+    tried last by depth (U,), slots of units (U,), which of them are decided (U,)."""
 
+    order: Ints
     depth: Ints
     choice: Ints
     slot: Ints
@@ -90,7 +91,6 @@ def least_sample_s(
 @jit
 def branch_calls(
     walk: Walk,
-    order: Ints,
     allowed: Bools,
     alike: bool,
     calls_each: int,
@@ -103,10 +103,11 @@ def branch_calls(
 ) -> tuple[float, bool]:
     """Search on for `max_nodes` nodes; the least seconds, and whether the search is complete.
 
-    Units of `order` get calls of accelerators or, last column of `allowed` (U, A + 1), the CPUs one
-    after another, the first new accelerator only where they are `alike`.
+    Units get calls of accelerators or, last column of `allowed` (U, A + 1), the CPUs one after
+    another, the first new accelerator only where they are `alike`.
     """
-    depth, choice, slot, decided = walk.depth, walk.choice, walk.slot, walk.decided
+    order, depth, choice = walk.order, walk.depth, walk.choice
+    slot, decided = walk.slot, walk.decided
     num, last = len(order), allowed.shape[1] - 1
     num_slots = last * calls_each
     num_tried = 0

@@ -96,7 +96,7 @@ def test_a_lane_that_is_done_stays_awake_until_all_are(monkeypatch, patience_ns,
             lanes.run(0)
             returned_s = time.perf_counter()
             assert other.result()
-            stayed = returned_s >= lanes.courses[1].end_s[0]
+            stayed = returned_s >= lanes.courses[1].told.end_s[0]
     assert stayed == awake
 
 
@@ -119,7 +119,7 @@ def test_lanes_begin_when_all_are_awake(monkeypatch, patience_ns, together):
             assert called_s <= began_last_s
             found = called_s <= began_s
     assert found == together
-    assert all(course.bounds_s[0] <= course.start_s[0] for course in lanes.courses)
+    assert all(course.bounds_s[0] <= course.told.start_s[0] for course in lanes.courses)
 
 
 def test_times_are_those_of_the_interpreters_clock():

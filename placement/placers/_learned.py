@@ -79,7 +79,7 @@ class Learner(Placer):
     def _found(
         self, problem: Problem, live: Live | None, report: Report, trace: Trace
     ) -> Placement:
-        """What all do: `searched` with this placer's `find`."""
+        """What all do: `searched` as this placer's own study says."""
 
 
 def lines(draws: str, learns: str) -> tuple[str, ...]:
@@ -96,11 +96,12 @@ def lines(draws: str, learns: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """How a learner goes through a problem: what it finds placements by, where, and for how long.
+    """How a learner goes through a problem: what it finds placements by, from which seed, on which
+    level (that of chains by default), and for how long.
 
-    `max_evaluations` 0 leaves the number to the time limit, or else to the problem's size. The
-    level is that of chains by default. A share `search` of the budget goes to local search from
-    what was found. The `candidates` are placers by comma (or none).
+    `max_evaluations` 0 leaves the number to the time limit, or else to the problem's size. A share
+    `search` of the budget goes to local search from what was found. The `candidates`, placers by
+    comma, answer first. What can be done side by side goes to the `executor`.
     """
 
     find: Find

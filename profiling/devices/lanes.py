@@ -283,13 +283,13 @@ class Lanes:
     def _once_natively(self, native: NativeSteps, number: int, lane: Lane) -> None:
         if not native.run(number, again=self._again):
             return
-        own = native.courses[number]
+        own = native.lanes[number]
         self._began_s[number], self._ended_s[number] = own.bounds_s.tolist()
         for segment, start, end in zip(
-            lane.segments, own.told.start_s.tolist(), own.told.end_s.tolist(), strict=True
+            lane.segments, own.times.start_s.tolist(), own.times.end_s.tolist(), strict=True
         ):
             self._start_s[segment], self._end_s[segment] = start, end
-        for producer, resumed in zip(own.producers, own.told.resumed_s.tolist(), strict=True):
+        for producer, resumed in zip(own.producers, own.times.resumed_s.tolist(), strict=True):
             if not math.isnan(resumed):
                 self._resumed[producer, lane.device.name] = resumed
 

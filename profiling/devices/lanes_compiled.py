@@ -29,10 +29,11 @@ _X86, _ARM = ("llvm.x86.sse2.pause", ()), ("llvm.aarch64.hint", (ir.Constant(_IN
 _RELAX = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}
 
 
-class Course(NamedTuple):
-    """The segments of a lane: in which round after its first one a sample's runs (S,), `arguments`
-    (S, slots, 3) of their function, and addresses of locks (locks, slots). Segment i waits for
-    those from `first_wait[i]` to `first_wait[i + 1]` and opens as many by `first_signal`."""
+class LaneSegments(NamedTuple):
+    """What a lane runs: in which round after its first one a sample's segment runs (S,),
+    `arguments` (S, slots, 3) of their function, and addresses of locks (locks, slots). Segment i
+    waits for rows `first_wait[i]` to `first_wait[i + 1]` of `waits`, and opens rows
+    `first_signal[i]` to `first_signal[i + 1]` of `signals`; both have S + 1 numbers."""
 
     stages: Ints
     arguments: Ints
@@ -42,11 +43,11 @@ class Course(NamedTuple):
     signals: Ints
 
 
-class Told(NamedTuple):
-    """What a lane tells of its last round, in seconds: begin and end of segments (S,), and when a
+class LaneTimes(NamedTuple):
+    """What a lane tells of its last round: in seconds begin and end of segments (S,), and when a
     wait was over (waits,), NaN where nobody waited. `status` (2,) is the answer of a segment that
-    failed and in how many rounds the thread sleeps at once; `now` (1,) is where the clock may
-    write."""
+    failed, and for how many rounds more the thread sleeps at once; into `now` (1,) the clock may
+    write its nanoseconds."""
 
     start_s: Floats
     end_s: Floats
@@ -55,11 +56,11 @@ class Told(NamedTuple):
     now: Ints
 
 
-class Stream(NamedTuple):
+class LaneSamples(NamedTuple):
     """The samples of a lane of a pipeline. They end below `limit[0]`, which may fall to a number
     that has not begun. By slot there are locks for "the sample may begin" (`go`) and "this lane is
-    done with it" (`done`), and when it was. `times_s` (rounds, S, 2) has the times of the last so
-    many rounds, round r in row r modulo their number."""
+    done with it" (`done`), and since when it is (`ended_s`). `times_s` (rounds, S, 2) has the times
+    of the last so many rounds, round r in row r modulo their number."""
 
     limit: Ints
     go: Ints
@@ -266,8 +267,8 @@ def take_for_python(
 
 @inner
 def _run_segments(
-    course: Course,
-    told: Told,
+    lane: LaneSegments,
+    times: LaneTimes,
     functions: Ints,
     over: Ints,
     patience_ns: int,
@@ -278,33 +279,32 @@ def _run_segments(
 
     Samples below 0 and from `limit` on are passed over. A lock is tried for `patience_ns` before
     the thread sleeps (`take`). Returns the number of segments when all have run, the number of one
-    that failed, whose answer is in `told.status[0]`, or -1 when `over` is set.
+    that failed, whose answer is in `times.status[0]`, or -1 when `over` is set.
     """
-    first_wait, first_signal = course.first_wait, course.first_signal
-    status, now = told.status, told.now
-    slots = course.arguments.shape[1]
-    for i in range(len(course.stages)):
-        sample = number - course.stages[i]
+    status, now = times.status, times.now
+    slots = lane.arguments.shape[1]
+    for i in range(len(lane.stages)):
+        sample = number - lane.stages[i]
         if sample < 0 or sample >= limit:
             continue
         slot = sample % slots
-        for j in range(first_wait[i], first_wait[i + 1]):
-            lock = course.waits[j, slot]
-            told.resumed_s[j] = np.nan
+        for j in range(lane.first_wait[i], lane.first_wait[i + 1]):
+            lock = lane.waits[j, slot]
+            times.resumed_s[j] = np.nan
             if _acquire(functions[1], lock, 0) == 0:
                 take(lock, functions, patience_ns, status, now)
-                told.resumed_s[j] = now_ns(functions, now) / 1e9
+                times.resumed_s[j] = now_ns(functions, now) / 1e9
         if over[0] != 0:
             return -1
-        told.start_s[i] = now_ns(functions, now) / 1e9
-        given = course.arguments[i, slot]
+        times.start_s[i] = now_ns(functions, now) / 1e9
+        given = lane.arguments[i, slot]
         status[0] = _call(functions[0], given[0], given[1], given[2])
-        told.end_s[i] = now_ns(functions, now) / 1e9
+        times.end_s[i] = now_ns(functions, now) / 1e9
         if status[0] != 0:
             return i
-        for j in range(first_signal[i], first_signal[i + 1]):
-            _release(functions[2], course.signals[j, slot])
-    return len(course.stages)
+        for j in range(lane.first_signal[i], lane.first_signal[i + 1]):
+            _release(functions[2], lane.signals[j, slot])
+    return len(lane.stages)
 
 
 @jit
@@ -335,17 +335,18 @@ def run_step(
     another would be waited for, and when it is over, for a core that has slept finds its caches
     cold (`met` counts by lane). `bounds_s` are the times between. Before the round that counts
     there are `again` others, of which nothing is told: in steps whose segments make the same
-    however often they run. The arrays of a `Course` and of `Told` come one by one, for the
-    interpreter takes long to unpack a tuple of arrays, and a step may be over in less than 0.1 ms.
+    however often they run. The arrays of `LaneSegments` and `LaneTimes` come one by one, in their
+    order, for the interpreter takes long to unpack a tuple of arrays, and a step may be over in
+    less than 0.1 ms.
     """
-    course = Course(stages, arguments, first_wait, waits, first_signal, signals)
-    told = Told(start_s, end_s, resumed_s, status, now)
+    segments = LaneSegments(stages, arguments, first_wait, waits, first_signal, signals)
+    times = LaneTimes(start_s, end_s, resumed_s, status, now)
     status[1] = max(status[1] - 1, 0)
     for left in range(again, -1, -1):
         if limit:
             meet(lane, met, functions, patience_ns, over, status, now)
         bounds_s[0] = now_ns(functions, now) / 1e9
-        ended = _run_segments(course, told, functions, over, patience_ns, 0, limit)
+        ended = _run_segments(segments, times, functions, over, patience_ns, 0, limit)
         if ended < len(stages):
             return ended
         bounds_s[1] = now_ns(functions, now) / 1e9
@@ -358,9 +359,9 @@ def run_step(
 
 @jit
 def run_rounds(
-    course: Course,
-    told: Told,
-    stream: Stream,
+    lane: LaneSegments,
+    times: LaneTimes,
+    samples: LaneSamples,
     functions: Ints,
     over: Ints,
     patience_ns: int,
@@ -370,26 +371,25 @@ def run_rounds(
     """Run a lane of a pipeline for `most` rounds from `first` on, or until no sample is left.
 
     Returns how many rounds were run: less than `most` where no sample is left, where `over` is set,
-    or where a segment failed, whose answer is in `told.status[0]` then.
+    or where a segment failed, whose answer is in `times.status[0]` then.
     """
-    status, stages = told.status, course.stages
-    slots, last = course.arguments.shape[1], len(stages) - 1
+    slots, last = lane.arguments.shape[1], len(lane.stages) - 1
     for number in range(first, first + most):
-        status[1] = max(status[1] - 1, 0)
-        begins, ends = number - stages[0], number - stages[last]
-        if 0 <= begins < stream.limit[0] and over[0] == 0:
+        times.status[1] = max(times.status[1] - 1, 0)
+        begins, ends = number - lane.stages[0], number - lane.stages[last]
+        if 0 <= begins < samples.limit[0] and over[0] == 0:
             # Its lock is opened by a thread that needs a core for it: this one sleeps at once.
-            _acquire(functions[1], stream.go[begins % slots], 1)
+            _acquire(functions[1], samples.go[begins % slots], 1)
         # Those of later segments began before the first one's: none of them is beyond.
-        until = stream.limit[0]
+        until = samples.limit[0]
         if ends >= until or over[0] != 0:
             return number - first
-        ended = _run_segments(course, told, functions, over, patience_ns, number, until)
+        ended = _run_segments(lane, times, functions, over, patience_ns, number, until)
         if ended <= last:
             return number - first
-        row = stream.times_s[number % len(stream.times_s)]
-        row[:, 0], row[:, 1] = told.start_s, told.end_s
+        row = samples.times_s[number % len(samples.times_s)]
+        row[:, 0], row[:, 1] = times.start_s, times.end_s
         if ends >= 0:
-            stream.ended_s[ends % slots] = told.end_s[last]
-            _release(functions[2], stream.done[ends % slots])
+            samples.ended_s[ends % slots] = times.end_s[last]
+            _release(functions[2], samples.done[ends % slots])
     return most

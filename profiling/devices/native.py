@@ -25,7 +25,7 @@ from profiling.devices.cores import usable_cores
 
 if TYPE_CHECKING:
     from profiling.devices.lanes import Lane
-    from profiling.devices.lanes_compiled import Course, Told
+    from profiling.devices.lanes_compiled import LaneSegments, LaneTimes
 
 # How long a lane tries before it sleeps: most waits of placements are shorter than this. Waking a
 # core that sleeps takes 25 to 80 us, for who wakes it, too, and it computes slower at first: what
@@ -108,7 +108,7 @@ class NativeLanes:
         self._locks = _Locks(dict.fromkeys(keys), len(slots))
         self._functions, self._over = functions_of(slots[0].function), np.zeros(1, np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
-        self.courses = tuple(_Course.of(lane, stage_of, arguments, self._locks) for lane in lanes)
+        self.lanes = tuple(_NativeLane.of(lane, stage_of, arguments, self._locks) for lane in lanes)
 
     def stop(self) -> None:
         """End all lanes at their next segment, and those that wait; none can run afterwards."""
@@ -124,8 +124,9 @@ class NativeSteps(NativeLanes):
 
         super().__init__(lanes, (0,) * len(calls.arguments), (calls,))
         self._run_step, self._met = run_step, np.zeros(len(lanes), np.int64)
-        around = (self._functions, self._over)
-        self._given = tuple((*own.course, *own.told, *around) for own in self.courses)
+        self._given = tuple(
+            (*own.segments, *own.times, self._functions, self._over) for own in self.lanes
+        )
         # Nothing runs, but all is compiled before the first step's time begins.
         for lane in range(len(lanes)):
             self.run(lane, limit=0)
@@ -134,10 +135,10 @@ class NativeSteps(NativeLanes):
         """Run a lane's segments once, after `again` rounds that do not count; none where `limit` is
         0. False where `stop` has ended it; a segment's error passes on.
         """
-        own, given = self.courses[lane], self._given[lane]
+        own, given = self.lanes[lane], self._given[lane]
         ended = self._run_step(*given, PATIENCE_NS, limit, own.bounds_s, lane, self._met, again)
-        if 0 <= ended < len(own.course.stages):
-            raise self._error(int(own.told.status[0]))
+        if 0 <= ended < len(own.segments.stages):
+            raise self._error(int(own.times.status[0]))
         return bool(ended >= 0)
 
 
@@ -151,7 +152,7 @@ class NativeRounds(NativeLanes):
     def __init__(
         self, lanes: "Sequence[Lane]", stage_of: Sequence[int], slots: Sequence[NativeCalls]
     ) -> None:
-        from profiling.devices.lanes_compiled import Stream, run_rounds
+        from profiling.devices.lanes_compiled import LaneSamples, run_rounds
 
         super().__init__(lanes, stage_of, slots)
         self._run_rounds = run_rounds
@@ -162,8 +163,8 @@ class NativeRounds(NativeLanes):
         # A lane looks back on what it has run at once; who awaits a sample looks back on all of its
         # rounds, behind which that lane is ahead by no more samples than there are slots.
         num_rows = max(MOST_AT_ONCE, len(slots) + max(stage_of, default=0) + 1)
-        self._streams = tuple(
-            Stream(
+        self._samples = tuple(
+            LaneSamples(
                 self.limit,
                 addresses(go),
                 addresses(done),
@@ -179,25 +180,25 @@ class NativeRounds(NativeLanes):
         """Run a lane's rounds from `first` on, `most` or until there are no samples or `stop` ends
         it: how many. A segment's error passes on.
         """
-        own = self.courses[lane]
+        own = self.lanes[lane]
         num_run = self._run_rounds(
-            own.course,
-            own.told,
-            self._streams[lane],
+            own.segments,
+            own.times,
+            self._samples[lane],
             self._functions,
             self._over,
             PATIENCE_NS,
             first,
             most,
         )
-        if failed := int(own.told.status[0]):
+        if failed := int(own.times.status[0]):
             raise self._error(failed)
         return int(num_run)
 
     def times_s(self, lane: int, rounds: Sequence[int] | Ints) -> Floats:
         """Start and end (rounds, segments, 2) of a lane's segments in rounds that are not long
         over. A segment that had no sample in one has the times of its last sample there."""
-        all_s = self._streams[lane].times_s
+        all_s = self._samples[lane].times_s
         found: Floats = all_s[np.asarray(rounds) % len(all_s)]
         return found
 
@@ -237,19 +238,19 @@ class NativeLock:
 
 
 @dataclass(frozen=True, eq=False)
-class _Course:
+class _NativeLane:
     """A lane as compiled code wants it, what it tells, and the times between which its step ran."""
 
     producers: tuple[int, ...]
-    course: "Course"
-    told: "Told"
+    segments: "LaneSegments"
+    times: "LaneTimes"
     bounds_s: Floats
 
     @classmethod
     def of(
         cls, lane: "Lane", stage_of: Sequence[int], arguments: Ints, locks: "_Locks"
-    ) -> "_Course":
-        from profiling.devices.lanes_compiled import Course, Told
+    ) -> "_NativeLane":
+        from profiling.devices.lanes_compiled import LaneSegments, LaneTimes
 
         waits = [[locks.number[p, lane.device.name] for p in awaits] for awaits in lane.awaits]
         signals = [
@@ -257,7 +258,7 @@ class _Course:
             for segment in lane.segments
         ]
         num = len(lane.segments)
-        course = Course(
+        segments = LaneSegments(
             stages=np.array([stage_of[segment] for segment in lane.segments], np.int64),
             arguments=np.ascontiguousarray(arguments[list(lane.segments)]),
             first_wait=starts([len(some) for some in waits]),
@@ -265,14 +266,14 @@ class _Course:
             first_signal=starts([len(some) for some in signals]),
             signals=locks.addresses[list(chain.from_iterable(signals))],
         )
-        told = Told(
+        times = LaneTimes(
             start_s=np.zeros(num),
             end_s=np.zeros(num),
             resumed_s=np.zeros(sum(map(len, waits))),
             status=np.zeros(2, np.int64),
             now=np.zeros(1, np.int64),
         )
-        return cls(tuple(chain.from_iterable(lane.awaits)), course, told, np.zeros(2))
+        return cls(tuple(chain.from_iterable(lane.awaits)), segments, times, np.zeros(2))
 
 
 class _Locks:

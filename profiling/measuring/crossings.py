@@ -2,10 +2,11 @@
 
 Nothing is copied there, and yet a crossing costs: the reader is woken, its first look at what
 another core wrote goes through memory that both share, and so do its later ones where the value is
-large. How much depends on how kernels read, so each kernel is run where its largest input was made
-by the other lane, in turns with all of them on one lane, and what it takes longer is held against
-the bytes that crossed. Of runtimes that keep the order of a schedule, segments of several kernels
-cross so in place of single ones.
+large. What the lane had in its caches is gone for the kernels behind the first one, too: so
+segments of several kernels, as placements have them, are run on both lanes by turns and each lane
+runs all of them alone in turns with that. What a segment takes longer than on its own lane alone is
+held against the bytes that crossed. Of models with few kernels each crosses by itself, where its
+largest input was made by the other lane.
 """
 
 import itertools
@@ -119,23 +120,22 @@ def crossing_cost(
 ) -> tuple[float, float] | None:
     """(latency_s, bytes_per_s) between two equal lanes; None where too little crosses to say.
 
-    Where a runtime keeps the order of a schedule, what a segment takes longer behind a crossing is
-    more than its first kernel does: what the lane had in its caches is gone for the others, too. So
-    there segments of several kernels cross, if they are many enough, and their sum counts.
+    Segments of some kernels cross, and all of them together count; where they are too few, single
+    kernels do, of which a few that were disturbed count little. Neither lane is taken for as fast
+    as the other: what others do beside them may slow one of two equal ones.
     """
-    kernels, plan = compiled.kernels, crossings_of(compiled.kernels)
-    if _num_crossings(plan) < FEWEST_CROSSINGS:
-        return None
-    by_segment = False
-    if compiled.keeps_order:
-        segments = crossings_of_segments(kernels)
-        if _num_crossings(segments) >= FEWEST_CROSSINGS:
-            by_segment, plan = True, segments
+    kernels, plan = compiled.kernels, crossings_of_segments(compiled.kernels)
+    by_segment = _num_crossings(plan) >= FEWEST_CROSSINGS
+    if not by_segment:
+        plan = crossings_of(kernels)
+        if _num_crossings(plan) < FEWEST_CROSSINGS:
+            return None
     crossed = np.flatnonzero(plan.num_bytes > 0)
-    ways = way_on_both(compiled.kernels, pair, plan), way_on_one(compiled.kernels, pair[0], plan)
-    there, here = in_turns(compiled, pair, feeds, timeout_s, ways, beside=beside)
-    longer_s = np.median([seconds_of(step) for step in there], axis=0)
-    longer_s -= np.median([seconds_of(step) for step in here], axis=0)
+    ways = [way_on_both(kernels, pair, plan)]
+    ways += [way_on_one(kernels, device, plan) for device in pair]
+    there, *here = in_turns(compiled, pair, feeds, timeout_s, ways, beside=beside)
+    there_s, *here_s = (np.median(list(map(seconds_of, steps)), axis=0) for steps in (there, *here))
+    longer_s = there_s - np.choose(plan.lane_of, here_s)
     through = straight_line if by_segment else line
     latency_s, s_per_byte = through(plan.num_bytes[crossed], longer_s[crossed])
     latency_s += _handed_s([handed_s(step, plan, pair) for step in there], by_segment)

@@ -53,12 +53,16 @@ PAST = {"mark": "past", "text": "before the last edit"}
 
 
 class Edited(NamedTuple):
-    """The placement on the screen: the key of its panel where its bars can be dragged, where to ask
-    what that would do, and what it was before the last edit, drawn behind it on one axis."""
+    """The placement that is edited by hand: the key of its panel where its bars can be dragged (or
+    none), where to ask what that would do, and what it was before the last edit, drawn behind it on
+    one axis."""
 
     panel: str = ""
     asks: Mapping[str, str] | None = None
     before: LastEdit | None = None
+
+
+NOT_EDITED = Edited()
 
 
 def draw(
@@ -70,18 +74,17 @@ def draw(
     selection: Iterable[str] = (),
     legend: Sequence[Mapping[str, str]] = LEGEND,
     on_pick: Callable[[], None] | None = None,
-    edited: Edited | None = None,
+    edited: Edited = NOT_EDITED,
     targets: Sequence[Target] = (),
     fits: bool = False,
 ) -> None:
     """Draw timelines one above the other; with `on_pick` their bars can be clicked.
 
     What is zoomed into stays until `of`, what the timelines are about, changes. One of them may be
-    of the placement on the screen, which is `edited`. Lines stand at the `targets`. What `fits` has
-    lanes as low as the place needs in which it is the first thing.
+    of a placement that is `edited`. Lines stand at the `targets`. What `fits` has lanes as low as
+    the place needs in which it is the first thing.
     """
-    chosen, edited = tuple(selection), edited or Edited()
-    before = edited.before
+    chosen, before = tuple(selection), edited.before
     zooming = f"{EDITING} {BESIDE}" if edited.panel else ZOOMING
     data = {
         "of": of,

@@ -217,15 +217,15 @@ def find_exchange(
     devices: Ints,
     inside: Ints,
     blocks: Parts,
-    room: tuple[float, float],
+    bounds_bytes: tuple[float, float],
     ends: tuple[int, int],
     unit_bytes: Floats,
     sources: Ints,
     one: Ints,
     generator: Ints,
 ) -> tuple[int, int]:
-    """A unit, and its block or -1, that can go from ends[0] to ends[1] and frees room[0] bytes or
-    more there, but needs no more than room[1] here; (-1, -1) where a few random ones do not.
+    """A unit, and its block or -1, that can go from the device ends[0] to ends[1] and takes between
+    bounds_bytes[0] and bounds_bytes[1] along; (-1, -1) where a few random ones do not.
 
     `sources` takes where its units come from.
     """
@@ -237,7 +237,7 @@ def find_exchange(
         units = members(unit, block, blocks, one)
         if find_sources(flat, devices, units, ends[1], ends[0], sources) == 0:
             continue
-        if room[0] <= bytes_moved(units, sources, unit_bytes) <= room[1]:
+        if bounds_bytes[0] <= bytes_moved(units, sources, unit_bytes) <= bounds_bytes[1]:
             return int(unit), block
     return -1, -1
 
@@ -333,13 +333,13 @@ def search(
         back_unit, back_block, back_to = int(-1), int(-1), int(-1)
         if needed > room_bytes[dest]:
             back_to = first_of(sources[: units.size])
-            room = (needed - room_bytes[dest], needed + room_bytes[back_to])
+            bounds_bytes = (needed - room_bytes[dest], needed + room_bytes[back_to])
             back_unit, back_block = find_exchange(
                 flat,
                 devices,
                 inside,
                 blocks,
-                room,
+                bounds_bytes,
                 (dest, back_to),
                 unit_bytes,
                 sources_back,

@@ -70,39 +70,65 @@ def test_by_least_squares_all_crossings_together_cost_what_they_took(longer_s, s
     assert told_s == pytest.approx(took_s.sum(), rel=1e-4)
 
 
-def test_segments_of_a_program_that_keeps_its_order_cross_by_turns(monkeypatch):
-    """Steps are made up: behind a crossing a segment takes 3 us longer and 2 ns more for each byte,
-    and begins 5 us after what it has awaited, every third one 35 us."""
+def of_layers(num):
+    """A chain of layers of several sizes, compiled, and the machine of two lanes."""
     widths = (16, 64, 16, 256)
-    layers = [nn.Linear(widths[i % 4], widths[(i + 1) % 4]) for i in range(120)]
+    layers = [nn.Linear(widths[i % 4], widths[(i + 1) % 4]) for i in range(num)]
     model = pl.from_torch(nn.Sequential(*layers), torch.zeros(1, widths[0]))
     machine = pl.machine_for(model, two_lanes())
-    compiled = backends.compiled(model, machine)
+    return backends.compiled(model, machine), machine
+
+
+class MadeUp:
+    """Steps behind whose crossings a segment takes 3 us longer and 2 ns more for each byte, and
+    begins some seconds `gap_s` (S,) after what it has awaited; one lane is slower than the other.
+    """
+
+    def __init__(self, plan, gap_s):
+        waits = np.array([bool(awaits) for awaits in plan.awaits])
+        self.plan, self.gap_s = plan, gap_s * waits
+        self.mean_gap_s = float(gap_s[waits].mean())
+
+    def in_turns(self, compiled, pair, feeds, timeout_s, ways, beside=None):
+        return [[self.step(pair, lanes)] * 3 for _, lanes in ways]
+
+    def step(self, pair, lanes):
+        plan, crosses = self.plan, len(lanes) > 1
+        on_second = plan.lane_of if crosses else np.array(lanes[0].device == pair[1])
+        longer_s = (plan.num_bytes > 0) * (3e-6 + 2e-9 * plan.num_bytes) * crosses
+        took_s = 1e-4 * (1.0 + 0.5 * on_second) + longer_s
+        end_s = np.cumsum(took_s + self.gap_s * crosses)
+        resumed_s = {
+            (producer, pair[lane].name): 0.0
+            for lane, awaits in zip(plan.lane_of, plan.awaits, strict=True)
+            for producer in awaits
+        }
+        return Step(0.0, end_s[-1], tuple(end_s - took_s), tuple(end_s), resumed_s)
+
+
+def test_segments_cross_by_turns_and_are_held_against_their_own_lane(monkeypatch):
+    compiled, machine = of_layers(120)
     plan = crossings_of_segments(compiled.kernels)
     assert [k for own in plan.kernels for k in own] == list(range(120))
     assert len(plan.kernels) < 60 and set(np.abs(np.diff(plan.lane_of))) == {1}
     assert len(set(plan.num_bytes)) > 3
-    waits = np.array([bool(awaits) for awaits in plan.awaits])
-    gap_s = np.where(np.arange(len(waits)) % 3, 5e-6, 35e-6) * waits
-
-    def made_up(compiled, pair, feeds, timeout_s, ways, beside=None):
-        found = []
-        for _, lanes in ways:
-            crosses = len(lanes) > 1
-            longer_s = (plan.num_bytes > 0) * (3e-6 + 2e-9 * plan.num_bytes) * crosses
-            end_s = np.cumsum(1e-4 + longer_s + gap_s * crosses)
-            start_s = end_s - 1e-4 - longer_s
-            resumed_s = {
-                (producer, pair[lane].name): 0.0
-                for lane, awaits in zip(plan.lane_of, plan.awaits, strict=True)
-                for producer in awaits
-            }
-            found.append([Step(0.0, end_s[-1], tuple(start_s), tuple(end_s), resumed_s)] * 3)
-        return found
-
-    monkeypatch.setattr(crossings, "in_turns", made_up)
+    steps = MadeUp(plan, np.where(np.arange(len(plan.awaits)) % 3, 5e-6, 35e-6))
+    monkeypatch.setattr(crossings, "in_turns", steps.in_turns)
     latency_s, bytes_per_s = crossing_cost(compiled, machine.devices, {}, 60.0)
-    assert latency_s == pytest.approx(3e-6 + gap_s[waits].mean(), rel=1e-3)
+    assert latency_s == pytest.approx(3e-6 + steps.mean_gap_s, rel=1e-3)
+    assert bytes_per_s == pytest.approx(0.5e9, rel=1e-3)
+
+
+def test_where_segments_are_too_few_single_kernels_cross(monkeypatch):
+    compiled, machine = of_layers(20)
+    plan = crossings_of(compiled.kernels)
+    by_segment = crossings_of_segments(compiled.kernels)
+    assert np.count_nonzero(by_segment.num_bytes) < FEWEST_CROSSINGS
+    assert np.count_nonzero(plan.num_bytes) >= FEWEST_CROSSINGS
+    steps = MadeUp(plan, np.full(len(plan.awaits), 5e-6))
+    monkeypatch.setattr(crossings, "in_turns", steps.in_turns)
+    latency_s, bytes_per_s = crossing_cost(compiled, machine.devices, {}, 60.0)
+    assert latency_s == pytest.approx(8e-6, rel=1e-3)
     assert bytes_per_s == pytest.approx(0.5e9, rel=1e-3)
 
 

@@ -6,12 +6,12 @@ First two pinned threads hand over to and fro: each computes for as long as the 
 "lock" are lanes in Python, "sleeps" native lanes that sleep at once, "native" those that try for a
 moment before. Hand-over is from the end of one segment to the start of the next on the other lane;
 a call is the same on one lane, where nobody waits. Then how far apart two lanes begin a step that
-nothing holds up, by the pause before it. Then the bundled ONNX samples: steps on lanes in
-Python and on native ones, turn by turn in one process, for HEFT and for a random placement. One
-program of a model is some percent faster than another of the same for as long as both live,
-probably by where weights and values come to lie in memory. So each is opened several times, and a ratio is the
-mean over these, with its interval over these. The outputs of both are compared bit by bit. Both
-lanes must have a core of their own.
+nothing holds up, by the pause before it. Then the bundled ONNX samples: steps on lanes in Python
+and on native ones, turn by turn in one process, for HEFT and for a random placement. One program of
+a model is some percent faster than another of the same for as long as both live, probably by where
+weights and values come to lie in memory. So each is opened several times, and a ratio is the mean
+over these, with its interval over these. The outputs of both are compared bit by bit. Both lanes
+must have a core of their own.
 """
 
 import json

@@ -9,9 +9,9 @@ a call is the same on one lane, where nobody waits. Then how far apart two lanes
 nothing holds up, by the pause before it. Then the bundled ONNX samples: steps on lanes in Python
 and on native ones, turn by turn in one process, for HEFT and for a random placement. One program of
 a model is some percent faster than another of the same for as long as both live, probably by where
-weights and values come to lie in memory. So each is opened several times, and a ratio is the mean
-over these, with its interval over these. The outputs of both are compared bit by bit. Both lanes
-must have a core of their own.
+weights and values come to lie in memory. So each is opened eight times, among which the rounds are
+shared: a time is the geometric mean over openings of the median, and a ratio has its interval over
+them. The outputs of both are compared bit by bit. Both lanes must have a core of their own.
 """
 
 import json
@@ -48,6 +48,7 @@ NUM_SEGMENTS, TURNS, WARMUP = 40, 15, 3
 PAUSES_MS, BEGINNINGS = (0, 1, 10), 200
 # Programs are opened so often, and the 0.975 quantile of Student's distribution that goes with it.
 OPENINGS, STUDENT = 8, 2.365
+SIDES = "native", "python", "one lane"
 HAND_OVER = {
     "waits us": "{wait_us}",
     "lock us (p95)": "{lock_us:.1f} ({lock_p95_us:.1f})",
@@ -207,50 +208,57 @@ def steps(name: str, rounds: int) -> Iterator[dict[str, Any]]:
         "heft": pl.place(problem, "heft").schedule,
         "random": make_schedule(problem, drawn),
     }
-    lane = {"one lane": machine.devices[0]}
+    compiled_of = {"native": compiled, "python": compiled.in_python()}
     for placement, schedule in schedules.items():
-        found: list[dict[str, list[float]]] = []
-        same = []
+        openings: list[dict[str, list[float]]] = []
+        are_same = []
         for number in range(OPENINGS):
-            ways = {"native": compiled, "python": compiled.in_python()}
             with ExitStack() as stack:
-                both = {}
-                # By turns the first one, which may find other memory than the second.
-                for way in list(ways)[:: -1 if number % 2 else 1]:
-                    running = _running(problem, ways[way], schedule)
-                    both[way] = stack.enter_context(running)
-                alone = stack.enter_context(turns.alone(compiled, lane))
-                each = {way: step for way, (step, _) in both.items()} | dict(alone)
-                found.append(turns.turn_by_turn(each, max(1, rounds // OPENINGS)))
-                same.append(same_bits(both["native"][1](), both["python"][1]()))
-        ratio, low, high = ratio_over(found, "native", "python")
-        against_lane = ratio_over(found, "native", "one lane")
+                steps: dict[str, Callable[[], float]] = {}
+                outputs = {}
+                # Which is opened first alternates, for the first may get other memory.
+                for k in range(len(SIDES)):
+                    side = SIDES[(number + k) % len(SIDES)]
+                    if side in compiled_of:
+                        running = _running(problem, compiled_of[side], schedule)
+                        steps[side], outputs[side] = stack.enter_context(running)
+                    else:
+                        alone = turns.alone(compiled, {side: machine.devices[0]})
+                        steps |= stack.enter_context(alone)
+                openings.append(turns.turn_by_turn(steps, math.ceil(rounds / OPENINGS)))
+                are_same.append(same_bits(outputs["native"](), outputs["python"]()))
+        ratio, low, high = ratio_over(openings, "native", "python")
+        against_lane = ratio_over(openings, "native", "one lane")
         yield {
             "model": name,
             "placement": placement,
             "num_segments": len(schedule.segments),
             **{
                 f"{side.replace(' ', '_')}_ms": 1e3
-                * statistics.median(s for opening in found for s in opening[side])
-                for side in (*ways, *lane)
+                * statistics.geometric_mean(
+                    statistics.median(times_s[side]) for times_s in openings
+                )
+                for side in SIDES
             },
             "ratio": ratio,
             "low": low,
             "high": high,
             **dict(zip(("lane_ratio", "lane_low", "lane_high"), against_lane, strict=True)),
-            "bits": "same" if all(same) else "DIFFER",
+            "bits": "same" if all(are_same) else "DIFFER",
         }
 
 
 def ratio_over(
     openings: Sequence[Mapping[str, Sequence[float]]], one: str, other: str
 ) -> tuple[float, float, float]:
-    """The geometric mean over openings of one median by another, with its 95 % limits."""
+    """The geometric mean over `OPENINGS` openings of the ratio of medians, with its 95 % limits by
+    Student's distribution."""
+    assert len(openings) == OPENINGS, "the quantile is for as many"
     logs = [
         math.log(statistics.median(times_s[one]) / statistics.median(times_s[other]))
         for times_s in openings
     ]
-    mean, reach = statistics.mean(logs), STUDENT * statistics.stdev(logs) / math.sqrt(len(logs))
+    mean, reach = statistics.mean(logs), STUDENT * statistics.stdev(logs) / math.sqrt(OPENINGS)
     return math.exp(mean), math.exp(mean - reach), math.exp(mean + reach)
 
 

@@ -168,9 +168,9 @@ def panel(
 
     With the graph of the `sources`, bars whose ops have only numbers for names tell their block.
     `against` is the prediction of a run's timeline: each bar then tells what was predicted, and
-    how it errs against what was measured or emulated. A plan that is not done has `ghosts`, spans
-    that could be, if only none of them, and nothing of it is marked as idle; None is for a whole
-    timeline.
+    how it errs against what was measured or emulated. For a plan that is not done give `ghosts`,
+    the spans that could come next, which may be none: nothing is marked as idle then. Without it
+    the timeline is whole.
     """
     busy, step_s = timeline.busy_s(), timeline.step_s
     links = sorted({s.device for s in timeline.spans if s.device not in colours})

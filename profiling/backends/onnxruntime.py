@@ -39,7 +39,9 @@ class OnnxRuntime(Backend):
             import onnxruntime
         except ImportError:
             return ()
-        return (("onnxruntime", str(onnxruntime.__version__)),)
+        # Profiles from before were of crossings by single kernels.
+        crossings = ("crossings of ONNX Runtime's lanes", "by segments, each on its lane")
+        return (("onnxruntime", str(onnxruntime.__version__)), crossings)
 
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]

@@ -45,9 +45,9 @@ class Torch(Backend):
         captures = any(device.provider in CAPTURED for device in accelerators())
         launches = (("launches of PyTorch's ops", "captured"),) if captures else ()
         # Those before of contention by whole models, of crossings by single kernels between lanes
-        # that slept, and of kernels that woke their threads.
+        # that slept, or held against one lane, and of kernels that woke their threads.
         together = (("contention of PyTorch's lanes", "by parts"),)
-        crossings = (("crossings of PyTorch's lanes", "awake, by segments"),)
+        crossings = (("crossings of PyTorch's lanes", "awake, by segments, each on its lane"),)
         teams = (("teams of PyTorch's threads", "one at a time"),)
         return (("torch", installed), *pages, *freed, *launches, *together, *crossings, *teams)
 

@@ -283,13 +283,13 @@ class Lanes:
     def _once_natively(self, native: NativeSteps, number: int, lane: Lane) -> None:
         if not native.run(number, again=self._again):
             return
-        own = native.lanes[number]
+        own = native.by_lane[number]
         self._began_s[number], self._ended_s[number] = own.bounds_s.tolist()
         for segment, start, end in zip(
-            lane.segments, own.times.start_s.tolist(), own.times.end_s.tolist(), strict=True
+            lane.segments, own.record.start_s.tolist(), own.record.end_s.tolist(), strict=True
         ):
             self._start_s[segment], self._end_s[segment] = start, end
-        for producer, resumed in zip(own.producers, own.times.resumed_s.tolist(), strict=True):
+        for producer, resumed in zip(own.producers, own.record.resumed_s.tolist(), strict=True):
             if not math.isnan(resumed):
                 self._resumed[producer, lane.device.name] = resumed
 

@@ -43,7 +43,7 @@ class LaneSegments(NamedTuple):
     signals: Ints
 
 
-class LaneTimes(NamedTuple):
+class LaneRecord(NamedTuple):
     """What a lane tells of its last round: in seconds begin and end of segments (S,), and when a
     wait was over (waits,), NaN where nobody waited. `status` (2,) is the answer of a segment that
     failed, and for how many rounds more the thread sleeps at once; into `now` (1,) the clock may
@@ -267,8 +267,8 @@ def take_for_python(
 
 @inner
 def _run_segments(
-    lane: LaneSegments,
-    times: LaneTimes,
+    segments: LaneSegments,
+    record: LaneRecord,
     functions: Ints,
     over: Ints,
     patience_ns: int,
@@ -279,32 +279,32 @@ def _run_segments(
 
     Samples below 0 and from `limit` on are passed over. A lock is tried for `patience_ns` before
     the thread sleeps (`take`). Returns the number of segments when all have run, the number of one
-    that failed, whose answer is in `times.status[0]`, or -1 when `over` is set.
+    that failed, whose answer is in `record.status[0]`, or -1 when `over` is set.
     """
-    status, now = times.status, times.now
-    slots = lane.arguments.shape[1]
-    for i in range(len(lane.stages)):
-        sample = number - lane.stages[i]
+    status, now = record.status, record.now
+    slots = segments.arguments.shape[1]
+    for i in range(len(segments.stages)):
+        sample = number - segments.stages[i]
         if sample < 0 or sample >= limit:
             continue
         slot = sample % slots
-        for j in range(lane.first_wait[i], lane.first_wait[i + 1]):
-            lock = lane.waits[j, slot]
-            times.resumed_s[j] = np.nan
+        for j in range(segments.first_wait[i], segments.first_wait[i + 1]):
+            lock = segments.waits[j, slot]
+            record.resumed_s[j] = np.nan
             if _acquire(functions[1], lock, 0) == 0:
                 take(lock, functions, patience_ns, status, now)
-                times.resumed_s[j] = now_ns(functions, now) / 1e9
+                record.resumed_s[j] = now_ns(functions, now) / 1e9
         if over[0] != 0:
             return -1
-        times.start_s[i] = now_ns(functions, now) / 1e9
-        given = lane.arguments[i, slot]
+        record.start_s[i] = now_ns(functions, now) / 1e9
+        given = segments.arguments[i, slot]
         status[0] = _call(functions[0], given[0], given[1], given[2])
-        times.end_s[i] = now_ns(functions, now) / 1e9
+        record.end_s[i] = now_ns(functions, now) / 1e9
         if status[0] != 0:
             return i
-        for j in range(lane.first_signal[i], lane.first_signal[i + 1]):
-            _release(functions[2], lane.signals[j, slot])
-    return len(lane.stages)
+        for j in range(segments.first_signal[i], segments.first_signal[i + 1]):
+            _release(functions[2], segments.signals[j, slot])
+    return len(segments.stages)
 
 
 @jit
@@ -335,18 +335,18 @@ def run_step(
     another would be waited for, and when it is over, for a core that has slept finds its caches
     cold (`met` counts by lane). `bounds_s` are the times between. Before the round that counts
     there are `again` others, of which nothing is told: in steps whose segments make the same
-    however often they run. The arrays of `LaneSegments` and `LaneTimes` come one by one, in their
+    however often they run. The arrays of `LaneSegments` and `LaneRecord` come one by one, in their
     order, for the interpreter takes long to unpack a tuple of arrays, and a step may be over in
     less than 0.1 ms.
     """
     segments = LaneSegments(stages, arguments, first_wait, waits, first_signal, signals)
-    times = LaneTimes(start_s, end_s, resumed_s, status, now)
+    record = LaneRecord(start_s, end_s, resumed_s, status, now)
     status[1] = max(status[1] - 1, 0)
     for left in range(again, -1, -1):
         if limit:
             meet(lane, met, functions, patience_ns, over, status, now)
         bounds_s[0] = now_ns(functions, now) / 1e9
-        ended = _run_segments(segments, times, functions, over, patience_ns, 0, limit)
+        ended = _run_segments(segments, record, functions, over, patience_ns, 0, limit)
         if ended < len(stages):
             return ended
         bounds_s[1] = now_ns(functions, now) / 1e9
@@ -359,8 +359,8 @@ def run_step(
 
 @jit
 def run_rounds(
-    lane: LaneSegments,
-    times: LaneTimes,
+    segments: LaneSegments,
+    record: LaneRecord,
     samples: LaneSamples,
     functions: Ints,
     over: Ints,
@@ -371,12 +371,12 @@ def run_rounds(
     """Run a lane of a pipeline for `most` rounds from `first` on, or until no sample is left.
 
     Returns how many rounds were run: less than `most` where no sample is left, where `over` is set,
-    or where a segment failed, whose answer is in `times.status[0]` then.
+    or where a segment failed, whose answer is in `record.status[0]` then.
     """
-    slots, last = lane.arguments.shape[1], len(lane.stages) - 1
+    slots, last = segments.arguments.shape[1], len(segments.stages) - 1
     for number in range(first, first + most):
-        times.status[1] = max(times.status[1] - 1, 0)
-        begins, ends = number - lane.stages[0], number - lane.stages[last]
+        record.status[1] = max(record.status[1] - 1, 0)
+        begins, ends = number - segments.stages[0], number - segments.stages[last]
         if 0 <= begins < samples.limit[0] and over[0] == 0:
             # Its lock is opened by a thread that needs a core for it: this one sleeps at once.
             _acquire(functions[1], samples.go[begins % slots], 1)
@@ -384,12 +384,12 @@ def run_rounds(
         until = samples.limit[0]
         if ends >= until or over[0] != 0:
             return number - first
-        ended = _run_segments(lane, times, functions, over, patience_ns, number, until)
+        ended = _run_segments(segments, record, functions, over, patience_ns, number, until)
         if ended <= last:
             return number - first
         row = samples.times_s[number % len(samples.times_s)]
-        row[:, 0], row[:, 1] = times.start_s, times.end_s
+        row[:, 0], row[:, 1] = record.start_s, record.end_s
         if ends >= 0:
-            samples.ended_s[ends % slots] = times.end_s[last]
+            samples.ended_s[ends % slots] = record.end_s[last]
             _release(functions[2], samples.done[ends % slots])
     return most

@@ -25,7 +25,7 @@ from profiling.devices.cores import usable_cores
 
 if TYPE_CHECKING:
     from profiling.devices.lanes import Lane
-    from profiling.devices.lanes_compiled import LaneSegments, LaneTimes
+    from profiling.devices.lanes_compiled import LaneRecord, LaneSegments
 
 # How long a lane tries before it sleeps: most waits of placements are shorter than this. Waking a
 # core that sleeps takes 25 to 80 us, for who wakes it, too, and it computes slower at first: what
@@ -108,7 +108,9 @@ class NativeLanes:
         self._locks = _Locks(dict.fromkeys(keys), len(slots))
         self._functions, self._over = functions_of(slots[0].function), np.zeros(1, np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
-        self.lanes = tuple(_NativeLane.of(lane, stage_of, arguments, self._locks) for lane in lanes)
+        self.by_lane = tuple(
+            _NativeLane.of(lane, stage_of, arguments, self._locks) for lane in lanes
+        )
 
     def stop(self) -> None:
         """End all lanes at their next segment, and those that wait; none can run afterwards."""
@@ -125,7 +127,7 @@ class NativeSteps(NativeLanes):
         super().__init__(lanes, (0,) * len(calls.arguments), (calls,))
         self._run_step, self._met = run_step, np.zeros(len(lanes), np.int64)
         self._given = tuple(
-            (*own.segments, *own.times, self._functions, self._over) for own in self.lanes
+            (*own.segments, *own.record, self._functions, self._over) for own in self.by_lane
         )
         # Nothing runs, but all is compiled before the first step's time begins.
         for lane in range(len(lanes)):
@@ -135,10 +137,10 @@ class NativeSteps(NativeLanes):
         """Run a lane's segments once, after `again` rounds that do not count; none where `limit` is
         0. False where `stop` has ended it; a segment's error passes on.
         """
-        own, given = self.lanes[lane], self._given[lane]
+        own, given = self.by_lane[lane], self._given[lane]
         ended = self._run_step(*given, PATIENCE_NS, limit, own.bounds_s, lane, self._met, again)
         if 0 <= ended < len(own.segments.stages):
-            raise self._error(int(own.times.status[0]))
+            raise self._error(int(own.record.status[0]))
         return bool(ended >= 0)
 
 
@@ -180,10 +182,10 @@ class NativeRounds(NativeLanes):
         """Run a lane's rounds from `first` on, `most` or until there are no samples or `stop` ends
         it: how many. A segment's error passes on.
         """
-        own = self.lanes[lane]
+        own = self.by_lane[lane]
         num_run = self._run_rounds(
             own.segments,
-            own.times,
+            own.record,
             self._samples[lane],
             self._functions,
             self._over,
@@ -191,7 +193,7 @@ class NativeRounds(NativeLanes):
             first,
             most,
         )
-        if failed := int(own.times.status[0]):
+        if failed := int(own.record.status[0]):
             raise self._error(failed)
         return int(num_run)
 
@@ -243,14 +245,14 @@ class _NativeLane:
 
     producers: tuple[int, ...]
     segments: "LaneSegments"
-    times: "LaneTimes"
+    record: "LaneRecord"
     bounds_s: Floats
 
     @classmethod
     def of(
         cls, lane: "Lane", stage_of: Sequence[int], arguments: Ints, locks: "_Locks"
     ) -> "_NativeLane":
-        from profiling.devices.lanes_compiled import LaneSegments, LaneTimes
+        from profiling.devices.lanes_compiled import LaneRecord, LaneSegments
 
         waits = [[locks.number[p, lane.device.name] for p in awaits] for awaits in lane.awaits]
         signals = [
@@ -266,14 +268,14 @@ class _NativeLane:
             first_signal=starts([len(some) for some in signals]),
             signals=locks.addresses[list(chain.from_iterable(signals))],
         )
-        times = LaneTimes(
+        record = LaneRecord(
             start_s=np.zeros(num),
             end_s=np.zeros(num),
             resumed_s=np.zeros(sum(map(len, waits))),
             status=np.zeros(2, np.int64),
             now=np.zeros(1, np.int64),
         )
-        return cls(tuple(chain.from_iterable(lane.awaits)), segments, times, np.zeros(2))
+        return cls(tuple(chain.from_iterable(lane.awaits)), segments, record, np.zeros(2))
 
 
 class _Locks:

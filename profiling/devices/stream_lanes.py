@@ -249,7 +249,7 @@ class StreamLanes:
 
     def _rounds_natively(self, native: NativeRounds, number: int, lane: Lane) -> None:
         """The same, many rounds in one native call."""
-        stages = native.lanes[number].segments.stages
+        stages = native.by_lane[number].segments.stages
         first, num_run = 0, MOST_AT_ONCE
         while num_run == MOST_AT_ONCE:
             num_run = native.run(number, first)
@@ -264,7 +264,7 @@ class StreamLanes:
         """What a sample did that has just come out."""
         found = []
         for number, lane in enumerate(self._lanes):
-            stages = native.lanes[number].segments.stages
+            stages = native.by_lane[number].segments.stages
             times_s = native.times_s(number, sample + stages)
             for i, segment in enumerate(lane.segments):
                 start_s, end_s = times_s[i, i].tolist()

@@ -2,11 +2,11 @@
 
 Nothing is copied there, and yet a crossing costs: the reader is woken, its first look at what
 another core wrote goes through memory that both share, and so do its later ones where the value is
-large. What the lane had in its caches is gone for the kernels behind the first one, too: so
-segments of several kernels, as placements have them, are run on both lanes by turns and each lane
-runs all of them alone in turns with that. What a segment takes longer than on its own lane alone is
-held against the bytes that crossed. Of models with few kernels each crosses by itself, where its
-largest input was made by the other lane.
+large. Kernels behind the first one take longer, too, probably for what the lane had in its caches
+is gone: so segments of several kernels, as placements have them, alternate between both lanes. The
+same segments run on each lane alone as well, the three programs in turns, and what a segment takes
+longer than on its own lane alone is held against the bytes that crossed. Where too few segments
+would cross, single kernels do, each where its largest input was not made.
 """
 
 import itertools
@@ -120,9 +120,10 @@ def crossing_cost(
 ) -> tuple[float, float] | None:
     """(latency_s, bytes_per_s) between two equal lanes; None where too little crosses to say.
 
-    Segments of some kernels cross, and all of them together count; where they are too few, single
-    kernels do, of which a few that were disturbed count little. Neither lane is taken for as fast
-    as the other: what others do beside them may slow one of two equal ones.
+    Segments of some kernels cross, and by least squares all of them together count, also those that
+    were disturbed; where they are too few, single kernels do, of which a few that were disturbed
+    count little. Neither lane is taken for as fast as the other: what others do beside them may
+    slow one of two equal ones.
     """
     kernels, plan = compiled.kernels, crossings_of_segments(compiled.kernels)
     by_segment = _num_crossings(plan) >= FEWEST_CROSSINGS

@@ -49,7 +49,7 @@ def measuring(
 ) -> Iterator[None]:
     """Hold the measuring lock, waiting for it first where another job has it.
 
-    `on_wait` is told who has it, at once and when somebody else is known to; an exception from it
+    `on_wait` is told who has it, at once and when another holder is known; an exception from it
     ends the waiting. A thread that holds the lock may ask again and goes straight through, so that
     a run which needs a profile can measure it.
     """
@@ -67,7 +67,7 @@ def measuring(
     while not _taken(lock):
         who = holder_of(folder)
         message = f"Waiting for {who or 'another process'} to end measuring."
-        # Whoever ends takes the note away before it lets go, so that no note is nobody new.
+        # Whoever ends takes the note away before it lets go, so a missing note means no new holder.
         if message != told and (who or not told):
             on_wait(message)
             told = message

@@ -53,9 +53,9 @@ PAST = {"mark": "past", "text": "before the last edit"}
 
 
 class Edited(NamedTuple):
-    """The placement that is edited by hand: the key of its panel where its bars can be dragged (or
-    none), where to ask what that would do, and what it was before the last edit, drawn behind it on
-    one axis."""
+    """The placement that is edited by hand: the key of its panel, empty where its bars cannot be
+    dragged, where to ask what that would do, and what it was before the last edit, drawn behind it
+    on one axis."""
 
     panel: str = ""
     asks: Mapping[str, str] | None = None

@@ -40,7 +40,7 @@ def step_panel(
         Timeline(plan, axis_s, "predicted"),
         colours,
         sources=spans.Sources(problem.graph, _ops_of(problem)),
-        # Not None: the plan of a step is no whole timeline.
+        # Empty and not None: the plan is not done.
         ghosts=drawn if ghosts else (),
     )
 

@@ -224,8 +224,9 @@ def find_exchange(
     one: Ints,
     generator: Ints,
 ) -> tuple[int, int]:
-    """A unit, and its block or -1, that can go from the device ends[0] to ends[1] and takes between
-    bounds_bytes[0] and bounds_bytes[1] along; (-1, -1) where a few random ones do not.
+    """A unit, and its block or -1, that can go from the device ends[0] to ends[1], with at least
+    bounds_bytes[0], what must be freed there, and at most bounds_bytes[1], the room here; (-1, -1)
+    where a few random ones do not.
 
     `sources` takes where its units come from.
     """

@@ -367,7 +367,7 @@ def test_this_computer_has_what_a_new_runtime_offers(reference):
     machine = local_machine(1)
     assert machine.devices[0].name == "cpu:0"
     assert machine.device("reference:0").runtime == "reference"
-    assert dict(machine.libraries).keys() == {"onnxruntime", "onnx"}
+    assert {"onnxruntime", "onnx"} <= dict(machine.libraries).keys()
     assert not backends.emulated(machine.devices) and missing_devices(machine) == ()
     assert for_format(machine, "onnx") is machine
     alone = load_machine("local:onnxruntime")

@@ -16,7 +16,7 @@ import pytest
 from placement.core.machine import Device
 from profiling.devices import native
 from profiling.devices.lanes import Lane, Lanes
-from profiling.devices.lanes_compiled import LaneSegments, LaneTimes, run_step
+from profiling.devices.lanes_compiled import LaneRecord, LaneSegments, run_step
 from profiling.devices.native import NativeCalls, NativeRounds, NativeSteps
 from profiling.devices.stream_lanes import StreamLanes
 
@@ -98,7 +98,7 @@ def test_a_lane_that_is_done_stays_awake_until_all_are(monkeypatch, patience_ns,
             lanes.run(0)
             returned_s = time.perf_counter()
             assert other.result()
-            stayed = returned_s >= lanes.lanes[1].times.end_s[0]
+            stayed = returned_s >= lanes.by_lane[1].record.end_s[0]
     assert stayed == awake
 
 
@@ -117,17 +117,17 @@ def test_lanes_begin_when_all_are_awake(monkeypatch, patience_ns, together):
             time.sleep(0.005)
             called_s = time.perf_counter()
             assert lanes.run(1) and other.result()
-            began_s, began_last_s = (lane.bounds_s[0] for lane in lanes.lanes)
+            began_s, began_last_s = (lane.bounds_s[0] for lane in lanes.by_lane)
             assert called_s <= began_last_s
             found = called_s <= began_s
     assert found == together
-    assert all(lane.bounds_s[0] <= lane.times.start_s[0] for lane in lanes.lanes)
+    assert all(lane.bounds_s[0] <= lane.record.start_s[0] for lane in lanes.by_lane)
 
 
 def test_a_step_takes_the_arrays_of_a_lane_in_their_order():
-    """They are given one by one, and two of one type that changed places would be taken, too."""
+    """They are given one by one, and two of one type might change places unseen."""
     names = list(inspect.signature(run_step.py_func).parameters)
-    fields = [*LaneSegments._fields, *LaneTimes._fields]
+    fields = [*LaneSegments._fields, *LaneRecord._fields]
     assert names[: len(fields)] == fields
     assert names[len(fields) : len(fields) + 2] == ["functions", "over"]
 

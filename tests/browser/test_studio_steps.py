@@ -60,6 +60,8 @@ def followed(lasting):
     open_tab(page, "Steps")
     at(page, 0)
     settled(page)
+    # On a slow computer what the tab before has drawn stays for a moment.
+    expect(page.locator(".gantt")).to_have_count(1)
     return page
 
 
